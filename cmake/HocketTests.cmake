@@ -1,0 +1,33 @@
+# hk_test(LAYER/NAME): build test/unit/LAYER/NAME_test.c against layer LAYER, register it with ctest.
+add_library(hk_test_support INTERFACE)
+target_include_directories(hk_test_support INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/test)
+function(hk_test name)
+    string(REGEX REPLACE "/.*" "" layer ${name})
+    string(REPLACE "/" "." target ${name})
+    add_executable(${target}_test test/unit/${name}_test.c)
+    target_link_libraries(${target}_test PRIVATE hk_${layer} hk_flags hk_test_support
+        PkgConfig::CMOCKA)
+    add_test(NAME unit.${target} COMMAND ${target}_test)
+    set_tests_properties(unit.${target} PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()
+
+if(CMOCKA_FOUND)
+    # every test/unit/**/x_test.c is a test of its layer
+    file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/test/unit
+         ${CMAKE_CURRENT_SOURCE_DIR}/test/unit/*_test.c)
+    foreach(file ${unit_tests})
+        string(REGEX REPLACE "_test\\.c$" "" name ${file})
+        hk_test(${name})
+    endforeach()
+endif()
+# Suites with a main of their own: each folder brings its CMakeLists.txt.
+foreach(folder conformance multiproc golden fuzz)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test/${folder}/CMakeLists.txt)
+        add_subdirectory(test/${folder})
+    endif()
+endforeach()
+foreach(folder tools/hocket examples bench)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+        add_subdirectory(${folder})
+    endif()
+endforeach()

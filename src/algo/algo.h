@@ -1,0 +1,92 @@
+/**
+ * @file algo.h
+ * @brief Schedule builders: one function per algorithm, the registry of all, and their cost.
+ */
+#ifndef HKI_ALGO_ALGO_H
+#define HKI_ALGO_ALGO_H
+
+#include <stdbool.h>
+
+#include <hocket/schedule.h>
+
+/** Every collective: name, lower-case name. */
+#define HKI_COLL_MAP(X)                  \
+    X(BROADCAST, "broadcast")            \
+    X(REDUCE, "reduce")                  \
+    X(SCATTER, "scatter")                \
+    X(GATHER, "gather")                  \
+    X(ALL_GATHER, "all_gather")          \
+    X(REDUCE_SCATTER, "reduce_scatter")  \
+    X(ALL_REDUCE, "all_reduce")          \
+    X(ALL_TO_ALL, "all_to_all")          \
+    X(BARRIER, "barrier")
+
+typedef enum hki_coll {
+#define HKI_COLL_ENUM(name, text) HKI_COLL_##name,
+    HKI_COLL_MAP(HKI_COLL_ENUM)
+#undef HKI_COLL_ENUM
+    HKI_COLL_COUNT
+} hki_coll_t;
+
+/**
+ * Write the schedule of one rank.
+ *
+ * @param[in]  opts  rank, nranks, root, alias and count of the call (name, blocks and scratch are
+ *                   the algorithm's to fill in); never NULL. count = elements of one block:
+ *                   all of the buffer for broadcast, reduce, all_reduce; one rank's part otherwise
+ * @param[out] schedule_out  set on success only; owned by the caller
+ * @return HK_OK, HK_ERR_NO_MEMORY, HK_ERR_UNSUPPORTED (this nranks or alias)
+ */
+typedef hk_status_t (*hki_algo_fn)(const hk_schedule_opts_t *opts, hk_schedule_t **schedule_out);
+
+/** What a link and a core cost. Measured by `hocket bench --fit`, else sane constants. */
+typedef struct hki_cost_params {
+    double alpha_ns; /**< one message, however small [ns] */
+    double beta_ns;  /**< one byte sent and received [ns/byte] */
+    double gamma_ns; /**< one byte reduced [ns/byte] */
+} hki_cost_params_t;
+
+/** What one rank on the critical path does, per operation. Times follow from hki_cost_params_t. */
+typedef struct hki_cost {
+    double messages;      /**< messages one after the other (rounds) */
+    double sent_bytes;    /**< bytes moved one after the other */
+    double reduced_bytes; /**< bytes reduced one after the other */
+} hki_cost_t;
+
+/** Cost of an algorithm: nranks, bytes of one block, as in hki_algo_fn. */
+typedef hki_cost_t (*hki_cost_fn)(int nranks, double block_bytes);
+
+typedef struct hki_algo {
+    hki_coll_t coll;
+    const char *name;     /**< "direct", unique within a collective */
+    const char *text;     /**< when to use it, one line */
+    hki_algo_fn build;
+    hki_cost_fn cost;
+    bool is_tree_order;   /**< keeps the canonical order; false: runs only with HK_ORDER_ANY */
+    bool is_block_form;   /**< works with blocks of unequal lengths (the v forms) by clipping */
+} hki_algo_t;
+
+/** "all_reduce" and the like. */
+const char *hki_coll_name(hki_coll_t coll);
+
+/** All algorithms, in the order of registry.def. @param[out] count_out how many */
+const hki_algo_t *hki_algo_all(int *count_out);
+
+/** The algorithm of that name, or NULL. */
+const hki_algo_t *hki_algo_find(hki_coll_t coll, const char *name);
+
+/** Predicted time [ns]. */
+double hki_algo_time(const hki_algo_t *algo, const hki_cost_params_t *params, int nranks,
+                     double block_bytes);
+
+/**
+ * The cheapest algorithm that is allowed. Never NULL: every collective has one in block form and
+ * tree order for every nranks.
+ *
+ * @param any_order       algorithms that do not keep the canonical order are allowed
+ * @param needs_blocks    only algorithms in block form (v forms)
+ */
+const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_cost_params_t *params, int nranks,
+                                  double block_bytes, bool any_order, bool needs_blocks);
+
+#endif /* HKI_ALGO_ALGO_H */

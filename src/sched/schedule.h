@@ -1,0 +1,56 @@
+/**
+ * @file schedule.h
+ * @brief What the executor, the checker, the simulator and the tools may read of a schedule.
+ */
+#ifndef HKI_SCHED_SCHEDULE_H
+#define HKI_SCHED_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hocket/schedule.h>
+
+typedef enum hki_step_kind {
+    HKI_STEP_SEND,   /**< give src to peer; token: length 0 */
+    HKI_STEP_RECV,   /**< overwrite dst with what peer sends; token: length 0 */
+    HKI_STEP_COPY,   /**< overwrite dst with src */
+    HKI_STEP_REDUCE, /**< dst = tree(operands) */
+} hki_step_kind_t;
+
+typedef struct hki_step {
+    hki_step_kind_t kind;
+    bool is_copied;         /**< SEND: src is copied before the step ends */
+    bool is_token;          /**< SEND, RECV: without data */
+    int peer;               /**< SEND, RECV; else -1 */
+    hk_span_t src;          /**< SEND, COPY */
+    hk_span_t dst;          /**< RECV, COPY, REDUCE */
+    uint32_t operand_first; /**< REDUCE: index into operands */
+    uint32_t operand_count; /**< REDUCE */
+    /** Steps 0 .. sends_before-1 hold sends whose source this step overwrites: all uncopied SEND
+     *  steps with an index below this number must have been read by their receivers first.
+     *  0: nothing to wait for. The builder computes it, with aliasing. */
+    uint32_t sends_before;
+} hki_step_t;
+
+struct hk_schedule {
+    hk_schedule_opts_t opts; /**< opts.name is NULL here; see name */
+    char name[48];
+    uint32_t step_count;
+    hki_step_t *steps; /**< owned */
+    uint32_t operand_count;
+    hk_operand_t *operands; /**< owned */
+};
+
+/** True if the two steps must run in program order (rule "Order" of hocket/schedule.h). */
+bool hki_step_conflict(const hk_schedule_t *schedule, const hki_step_t *a, const hki_step_t *b);
+
+/** Length of `span` when its block holds only `block_count` elements: what clipping leaves. */
+static inline size_t hki_span_clip(hk_span_t span, size_t block_count)
+{
+    if (span.offset >= block_count) {
+        return 0;
+    }
+    return span.length < block_count - span.offset ? span.length : block_count - span.offset;
+}
+
+#endif /* HKI_SCHED_SCHEDULE_H */

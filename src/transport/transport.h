@@ -1,0 +1,157 @@
+/**
+ * @file transport.h
+ * @brief What moves bytes between the ranks of one group. The executor knows nothing else.
+ *
+ * An endpoint is one rank's end of a group. Between each ordered pair of ranks there are `nlanes`
+ * independent streams of messages, each first in, first out. A message has a small envelope and a
+ * payload. The receiver looks at the head of a stream (peek), reads the payload where it lies, and
+ * releases it. Nothing blocks except wait(). Nothing allocates except the calls that say so.
+ *
+ * Payloads travel in one of three ways, chosen by the transport: inside the message's cache line
+ * (up to inline_bytes); staged, copied to memory that both ranks see; or direct, read by the
+ * receiver where the sender has it (possible where is_direct() says so, and unless
+ * HKI_SEND_COPIED asks for a copy). A direct source must stay unchanged until is_consumed().
+ *
+ * Staging memory is bounded. Each (endpoint, lane) owns `staging_bytes`, in two halves; runs of
+ * schedules take turns: begin_run() switches to the other half, after all that was staged there two
+ * runs ago has been consumed (else HK_IN_PROGRESS, try again). What one run stages must fit in
+ * half of staging_bytes; a payload staged for several peers in a row is staged once.
+ *
+ * Failure: the first rank that sees one calls fail(); from then on every call of every rank's
+ * endpoint that can return a status returns that failure, and sleepers wake. Death of a peer, and
+ * a peer that has closed while we wait for it, are found by wait().
+ *
+ * Threads: an endpoint is used by one thread at a time; fail() and failure() by any.
+ */
+#ifndef HKI_TRANSPORT_TRANSPORT_H
+#define HKI_TRANSPORT_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hocket/base.h>
+
+enum {
+    HKI_INLINE_BYTES_MAX = 40,
+    HKI_FAILURE_TEXT_BYTES = 512,
+    HKI_SIGNATURE_BYTES = 96,
+    HKI_RANKS_MAX = 1024,
+};
+
+/** Rides along with every message, before the payload. */
+typedef struct hki_envelope {
+    uint32_t op_number; /**< number of the operation on this communicator */
+    uint32_t check;     /**< hash of the operation's signature; for the user to compare */
+    uint32_t kind;      /**< for the user (point-to-point protocol); 0 otherwise; < 256 */
+} hki_envelope_t;
+
+typedef struct hki_message {
+    hki_envelope_t envelope;
+    size_t bytes;        /**< of payload */
+    const void *payload; /**< readable until release(); NULL if bytes is 0 */
+    bool is_direct;      /**< the sender waits for release() before it goes on */
+} hki_message_t;
+
+enum {
+    HKI_SEND_COPIED = 1, /**< the source may change as soon as send() returns HK_OK */
+};
+
+/** One contribution to the group's log of who does what, shown in errors. */
+typedef struct hki_announcement {
+    uint32_t op_number;
+    uint32_t check;
+    char signature[HKI_SIGNATURE_BYTES]; /**< "all_reduce count 5 f32 sum", readable */
+} hki_announcement_t;
+
+/** Why a group is broken. */
+typedef struct hki_failure {
+    hk_status_t status; /**< HK_OK: it is not */
+    int rank;           /**< the rank that caused it, or -1 */
+    char text[HKI_FAILURE_TEXT_BYTES];
+} hki_failure_t;
+
+/** State of one wait loop. Zero it, and zero it again after progress. */
+typedef struct hki_waiter {
+    uint32_t rounds;
+    uint64_t started_ns;
+} hki_waiter_t;
+
+typedef struct hki_endpoint hki_endpoint_t;
+
+typedef struct hki_endpoint_ops {
+    const char *name; /**< "shm", "local" */
+
+    /** Send, or HK_IN_PROGRESS if stream or staging are full (nothing was done; progress something
+     *  else, then try again). *ticket_out: for is_consumed(). bytes may be 0. */
+    hk_status_t (*send)(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
+                        const void *payload, size_t bytes, unsigned flags, uint64_t *ticket_out);
+    /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
+    hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
+    /** Drop the head of the stream from peer. Only after a peek that returned HK_OK. */
+    void (*release)(hki_endpoint_t *ep, int lane, int peer);
+    /** Has peer released the message with this ticket? */
+    bool (*is_consumed)(hki_endpoint_t *ep, int lane, int peer, uint64_t ticket);
+    /** A new run begins on this lane: see "Staging memory" above. */
+    hk_status_t (*begin_run)(hki_endpoint_t *ep, int lane);
+    /** Would this memory be sent direct, without HKI_SEND_COPIED? */
+    bool (*is_direct)(const hki_endpoint_t *ep, const void *memory, size_t bytes);
+
+    /** Tell all ranks what this rank starts now. Cheap: a store into memory of one's own. */
+    void (*announce)(hki_endpoint_t *ep, const hki_announcement_t *announcement);
+    /** What peer announced as op_number. HK_OK; HK_IN_PROGRESS: not yet; HK_ERR_LIMIT: so long ago
+     *  that it is forgotten (the last 64 are kept). */
+    hk_status_t (*announced)(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                             hki_announcement_t *announcement_out);
+
+    /**
+     * One step of waiting after a round of polling found nothing: first spins, then yields, then
+     * sleeps until a peer sends, releases, announces, fails, or a slice of time is over. Spinning
+     * only while the ranks here are not more than the cores.
+     *
+     * @param peer_mask_peer  the rank that is waited for, or -1: several; its closing is an error
+     * @param slice_ns        sleep no longer than this
+     * @return HK_OK (poll again), or the group's failure (fail() has been called: peer died, peer
+     *         closed)
+     */
+    hk_status_t (*wait)(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns);
+    /** Ranks that are to blame when a deadline passes: stopped processes first, then ranks that
+     *  are not waiting in this group. Writes a text "rank 2 (pid 77) is stopped". @return a rank
+     *  or -1 if all seem to be waiting for one another */
+    int (*blame)(hki_endpoint_t *ep, char *text, size_t text_bytes);
+
+    /** Break the group: the first caller's failure stands for all. */
+    void (*fail)(hki_endpoint_t *ep, hk_status_t status, int rank, const char *text);
+    /** The group's failure; status HK_OK if there is none. The flag alone: is_failed(). */
+    void (*failure)(const hki_endpoint_t *ep, hki_failure_t *failure_out);
+    bool (*is_failed)(const hki_endpoint_t *ep);
+
+    /** Memory that all ranks of the group see directly. Allocates. Zeroed, page aligned. */
+    hk_status_t (*mem_alloc)(hki_endpoint_t *ep, size_t bytes, void **ptr_out);
+    void (*mem_free)(hki_endpoint_t *ep, void *ptr);
+
+    /**
+     * Make an endpoint of a subgroup, in two steps, so that the caller can carry `handle` from the
+     * leader (new rank 0) to the other members over the old group. group_offer: leader only.
+     * group_join: every member, the leader too. Allocate.
+     *
+     * @param ranks  (nranks,) old ranks, in new order
+     */
+    hk_status_t (*group_offer)(hki_endpoint_t *ep, int nranks, uint64_t *handle_out);
+    hk_status_t (*group_join)(hki_endpoint_t *ep, const int *ranks, int nranks, int new_rank,
+                              uint64_t handle, hki_endpoint_t **ep_out);
+
+    /** Leave: mark this rank closed (data sent stays readable) and free this rank's end. */
+    void (*close)(hki_endpoint_t *ep);
+} hki_endpoint_ops_t;
+
+struct hki_endpoint {
+    const hki_endpoint_ops_t *ops;
+    int rank;
+    int nranks;
+    int nlanes;            /**< streams per ordered pair */
+    size_t inline_bytes;   /**< payloads up to this need no staging */
+    size_t staging_bytes;  /**< per lane; one run may stage half of it */
+    int ranks_per_core;    /**< ranks of this host per core they may run on, rounded up, >= 1 */
+};
+
+#endif /* HKI_TRANSPORT_TRANSPORT_H */
