@@ -29,6 +29,7 @@ function(hk_layer name)
         target_link_libraries(hk_${name} PUBLIC hk_${dep})
     endforeach()
     target_link_libraries(hk_${name} PUBLIC ${ARG_LIBS})
+    set_property(GLOBAL APPEND PROPERTY HK_LIBS ${ARG_LIBS})
     set(HK_LAYERS ${HK_LAYERS} ${name} PARENT_SCOPE)
 endfunction()
 
