@@ -11,10 +11,8 @@ endforeach()
 add_library(hocket SHARED ${objects})
 set_target_properties(hocket PROPERTIES LINKER_LANGUAGE C VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR})
-target_include_directories(hocket PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# $<BUILD_INTERFACE:...>: users of the installed library need none of these at link time
-target_link_libraries(hocket PRIVATE "$<BUILD_INTERFACE:${libs}>")
+target_include_directories(hocket PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+target_link_libraries(hocket PRIVATE ${libs})
 set(map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/hocket.map)
 target_link_options(hocket PRIVATE -Wl,--version-script=${map})
 set_property(TARGET hocket APPEND PROPERTY LINK_DEPENDS ${map})
@@ -22,13 +20,16 @@ if(NOT HK_SANITIZE) # the sanitizers' own symbols are found in the program, not 
     target_link_options(hocket PRIVATE -Wl,--no-undefined)
 endif()
 
-install(TARGETS hocket EXPORT hocketTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hocket LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/hocket DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hocket)
-install(EXPORT hocketTargets NAMESPACE hocket:: DESTINATION ${package_dir} FILE hocketConfig.cmake)
+set(HK_LIBRARY ${CMAKE_INSTALL_LIBDIR}/libhocket.so.${PROJECT_VERSION})
+configure_package_config_file(cmake/hocketConfig.cmake.in hocketConfig.cmake
+    INSTALL_DESTINATION ${package_dir} PATH_VARS HK_LIBRARY CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(hocketConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hocketConfigVersion.cmake DESTINATION ${package_dir})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hocketConfig.cmake
+    ${CMAKE_CURRENT_BINARY_DIR}/hocketConfigVersion.cmake DESTINATION ${package_dir})
 
 # relative to the file itself, so that `cmake --install --prefix` and moved trees work
 file(RELATIVE_PATH HK_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -1,0 +1,39 @@
+# The five things people do with this tree; everything else is CMake's (see CMakePresets.json).
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+export JOBS
+
+.DEFAULT_GOAL := help
+.PHONY: help demo check stress bench install build
+
+help:
+	@echo "make demo     train a small GPT on four ranks and prove that one rank gives the same bits"
+	@echo "make check    build and run all tests, also under sanitizers (under 15 minutes on 2 cores)"
+	@echo "make stress   the long forms of the tests (hours)"
+	@echo "make bench    measure the collectives on this machine"
+	@echo "make install  install library, headers and command (PREFIX=$(PREFIX), DESTDIR=)"
+	@echo
+	@echo "All of them install missing packages first and say so (Debian, Ubuntu; needs root or sudo)."
+
+build:
+	@scripts/setup.sh build
+	@cmake --preset release
+	@cmake --build build/release -j $(JOBS)
+
+demo:
+	@scripts/setup.sh demo
+	@scripts/demo.sh
+
+check:
+	@scripts/setup.sh check
+	@scripts/check.sh
+
+stress:
+	@scripts/setup.sh check
+	@scripts/check.sh stress
+
+bench: build
+	@build/release/hocket bench -n $(JOBS)
+
+install: build
+	@cmake --install build/release --prefix $(PREFIX)
