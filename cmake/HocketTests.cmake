@@ -1,3 +1,20 @@
+# How tests are registered. Labels say when a test runs (scripts/check.sh):
+#   unit, conformance, multiproc, golden, fuzz, tidy   what it is
+#   asan, tsan    also under sanitizers; its program must then be a dependency of the target
+#                 asan_tests or tsan_tests: hk_sanitized_test(TARGET TEST asan tsan)
+#   serial        alone on the machine (real processes with deadlines)
+#   stress        only `make stress`
+add_custom_target(asan_tests)
+add_custom_target(tsan_tests)
+
+# hk_sanitized_test(TARGET TEST [asan] [tsan]): run ctest TEST of program TARGET under these too.
+function(hk_sanitized_test target test)
+    foreach(kind ${ARGN})
+        add_dependencies(${kind}_tests ${target})
+        set_property(TEST ${test} APPEND PROPERTY LABELS ${kind})
+    endforeach()
+endfunction()
+
 # hk_test(LAYER/NAME): build test/unit/LAYER/NAME_test.c against layer LAYER, register it with ctest.
 add_library(hk_test_support INTERFACE)
 target_include_directories(hk_test_support INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/test)
@@ -9,6 +26,10 @@ function(hk_test name)
         PkgConfig::CMOCKA)
     add_test(NAME unit.${target} COMMAND ${target}_test)
     set_tests_properties(unit.${target} PROPERTIES LABELS unit TIMEOUT 120)
+    hk_sanitized_test(${target}_test unit.${target} asan)
+    if(layer MATCHES "^(base|transport|exec|comm)$") # what threads share
+        hk_sanitized_test(${target}_test unit.${target} tsan)
+    endif()
 endfunction()
 
 if(CMOCKA_FOUND)
@@ -20,6 +41,7 @@ if(CMOCKA_FOUND)
         hk_test(${name})
     endforeach()
 endif()
+include(HocketTreeTests)
 # Suites with a main of their own: each folder brings its CMakeLists.txt.
 foreach(folder conformance multiproc golden fuzz)
     if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test/${folder}/CMakeLists.txt)
