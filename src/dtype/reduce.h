@@ -14,10 +14,10 @@
 typedef struct hki_reduction {
     hk_dtype_t dtype;
     hk_op_t op;
-    int nranks;             /**< HK_AVG: the divisor */
-    double scalar;          /**< HK_PREMULSUM: the factor */
-    hk_reduce_fn fn;        /**< HK_USER */
-    void *cookie;           /**< HK_USER */
+    int nranks;      /**< HK_AVG: the divisor */
+    double scalar;   /**< HK_PREMULSUM: the factor */
+    hk_reduce_fn fn; /**< HK_USER */
+    void *cookie;    /**< HK_USER */
 } hki_reduction_t;
 
 /** One input: `count` elements, or partial sums in the accumulator type. Any alignment. */
