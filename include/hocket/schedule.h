@@ -23,6 +23,8 @@
  * Running a schedule on fewer elements than it was built for is allowed: with blocks that hold only
  * n < count elements every span is clipped to what its block has (a message may become empty, but
  * is still sent). That is how a large operation runs one schedule once for each tile, also the last.
+ * Scratch is clipped alike: it consists of slots of `count` elements, and a span of TMP or ACC lies
+ * within one slot (clipped as in a block) or covers several whole ones (then it is not clipped).
  *
  * Threads: a finished schedule is immutable and may be shared. A builder belongs to one thread.
  */
@@ -128,7 +130,8 @@ HK_API void hk_builder_reduce(hk_builder_t *builder, hk_span_t dst, const hk_ope
 
 /**
  * Order that overlap does not show: append a step without effect that waits for a message of length
- * 0 (recv_token), or sends one. Barriers are made of these.
+ * 0 (recv_token), or sends one. A token step stays in program order with all other steps of its
+ * rank. Barriers are made of these.
  */
 HK_API void hk_builder_send_token(hk_builder_t *builder, int peer);
 HK_API void hk_builder_recv_token(hk_builder_t *builder, int peer);

@@ -44,6 +44,15 @@ struct hk_schedule {
 /** True if the two steps must run in program order (rule "Order" of hocket/schedule.h). */
 bool hki_step_conflict(const hk_schedule_t *schedule, const hki_step_t *a, const hki_step_t *b);
 
+/** The span with IN and OUT blocks that share memory named alike. */
+hk_span_t hki_span_canonical(const hk_schedule_opts_t *opts, hk_span_t span);
+
+/** True if the two spans share an element, also by alias. */
+bool hki_span_overlap(const hk_schedule_opts_t *opts, hk_span_t a, hk_span_t b);
+
+/** For algorithms that fail between two steps: the builder's first error, unless it has one. */
+void hki_builder_fail(hk_builder_t *builder, hk_status_t status);
+
 /** Length of `span` when its block holds only `block_count` elements: what clipping leaves. */
 static inline size_t hki_span_clip(hk_span_t span, size_t block_count)
 {
@@ -51,6 +60,28 @@ static inline size_t hki_span_clip(hk_span_t span, size_t block_count)
         return 0;
     }
     return span.length < block_count - span.offset ? span.length : block_count - span.offset;
+}
+
+/**
+ * Length of `span` in a run with `block_count` elements in its block (IN, OUT) or in the blocks of
+ * the run (TMP, ACC: algorithms with scratch run with equal blocks only).
+ *
+ * Scratch is cut into slots of opts.count elements. A span inside one slot is clipped as if the
+ * slot were a block; a span of several whole slots is not clipped: the slots' unused ends travel
+ * along. The builder refuses all other spans of scratch. Both ends of a message thus agree.
+ */
+static inline size_t hki_span_length(const hk_schedule_opts_t *opts, hk_span_t span,
+                                     size_t block_count)
+{
+    const bool is_scratch = span.region == HK_REGION_TMP || span.region == HK_REGION_ACC;
+
+    if (is_scratch && span.length > opts->count) {
+        return span.length;
+    }
+    if (is_scratch && opts->count != 0) {
+        span.offset %= opts->count;
+    }
+    return hki_span_clip(span, block_count);
 }
 
 #endif /* HKI_SCHED_SCHEDULE_H */
