@@ -23,6 +23,10 @@ void hki_log(hki_log_level_t level, const char *component, const char *format, .
 /** True if such a line would be written: guard costly arguments with it. */
 bool hki_log_is_on(hki_log_level_t level, const char *component);
 
+/** Use `spec` in place of HK_LOG from now on; NULL or "": the default. What is not understood gets
+ *  one warning and changes nothing. @return false if some of it was not understood */
+bool hki_log_configure(const char *spec);
+
 /** The "3/8" of this thread's lines. nranks 0: none. */
 void hki_log_set_rank(int rank, int nranks);
 

@@ -15,6 +15,9 @@ typedef struct hki_random_key {
 /** Key of a stream: `name` says what the numbers are for ("h.0.attn.qkv.weight"). */
 hki_random_key_t hki_random_key(uint64_t seed, const char *name);
 
+/** The cipher below all of this: 128 bits from a 128-bit counter, lowest word first. */
+void hki_random_philox(const uint32_t counter[4], hki_random_key_t key, uint32_t bits_out[4]);
+
 /** 64 random bits, number `index` of the stream. Philox 4x32-10 (Salmon et al. 2011). */
 uint64_t hki_random_u64(hki_random_key_t key, uint64_t index);
 
