@@ -5,8 +5,9 @@ function(hk_layer name)
     cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*.c)
     list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|neon)\\.c$")
-    file(GLOB_RECURSE simd CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*_avx2.c
-         ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*_avx512.c ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*_neon.c)
+    set(folder ${CMAKE_CURRENT_SOURCE_DIR}/src/${name})
+    file(GLOB_RECURSE simd CONFIGURE_DEPENDS ${folder}/*_avx2.c ${folder}/*_avx512.c
+         ${folder}/*_neon.c)
     foreach(file ${simd})
         if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND file MATCHES "_avx2\\.c$")
             set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mf16c")

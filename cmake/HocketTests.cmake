@@ -15,7 +15,7 @@ function(hk_sanitized_test target test)
     endforeach()
 endfunction()
 
-# hk_test(LAYER/NAME): build test/unit/LAYER/NAME_test.c against layer LAYER, register it with ctest.
+# hk_test(LAYER/NAME): build test/unit/LAYER/NAME_test.c against layer LAYER, register with ctest.
 add_library(hk_test_support INTERFACE)
 target_include_directories(hk_test_support INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/test)
 function(hk_test name)

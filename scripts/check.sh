@@ -27,15 +27,16 @@ configure() { # preset, cmake arguments...
     local preset=$1
     shift
     local launcher=()
+    local log
+    log=$(mktemp)
     if command -v ccache >/dev/null; then
         launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
     fi
-    cmake --preset "$preset" -DHK_WERROR="$werror" "${launcher[@]}" "$@" >/tmp/hocket-configure.$$ 2>&1 || {
-        cat /tmp/hocket-configure.$$
-        rm -f /tmp/hocket-configure.$$
-        return 1
-    }
-    rm -f /tmp/hocket-configure.$$
+    local status=0
+    cmake --preset "$preset" -DHK_WERROR="$werror" "${launcher[@]}" "$@" >"$log" 2>&1 ||
+        { status=1 && cat "$log"; }
+    rm -f "$log"
+    return $status
 }
 
 # Ninja prints one line a file; keep it to failures and warnings.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install a finished build to a temporary prefix and use it as a stranger would: by CMake package and
-# by pkg-config, from outside of the tree.
+# Install a finished build to a temporary prefix and use it as a stranger would: by CMake package
+# and by pkg-config, from outside of the tree.
 #
 # usage: install_test.sh BUILD_FOLDER C_COMPILER
 set -eu

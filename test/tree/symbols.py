@@ -46,7 +46,8 @@ def main():
     headers = declared()
     faults = complain("declared in include/hocket, not exported", headers - there)
     faults += complain("exported, not declared in include/hocket", there - headers)
-    faults += complain("exported, not in test/unit/symbols.txt (symbols.py --update)", there - listed)
+    faults += complain("exported, not in test/unit/symbols.txt (symbols.py --update)",
+                       there - listed)
     faults += complain("in test/unit/symbols.txt, no longer exported", listed - there)
     return 1 if faults else 0
 
