@@ -1,0 +1,414 @@
+/*
+ * Operations, runs and lanes. Method: runs are numbered through over all operations in the order of
+ * posting; a lane does runs lane, lane + lane_count, ... one after the other, so all ranks agree on
+ * the order of messages in every stream without talking. A lane points at the operation its next
+ * run belongs to, or at none if that has not been started.
+ */
+#include "exec/exec.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "exec/mismatch.h"
+#include "exec/run.h"
+
+struct hki_engine {
+    hki_endpoint_t *ep;
+    hki_engine_opts_t opts;
+    hki_op_t *head;      /**< oldest operation not done */
+    hki_op_t *tail;      /**< newest */
+    hki_op_t *unstarted; /**< first that is queued only, or NULL */
+    uint64_t next_run;   /**< number of the first run of the next operation */
+    int agreeing;        /**< operations whose data is done and that still compare announcements */
+    hk_status_t status;  /**< HK_OK, or what it was cancelled with */
+    hki_lane_t *lanes;   /**< (lane_count,) owned */
+};
+
+void hki_engine_destroy(hki_engine_t **engine)
+{
+    hki_engine_t *e = *engine;
+
+    if (e == NULL) {
+        return;
+    }
+    for (int i = 0; e->lanes != NULL && i < e->opts.lane_count; i++) {
+        hki_lane_t *lane = &e->lanes[i];
+
+        if (lane->tmp != NULL) {
+            e->ep->ops->mem_free(e->ep, lane->tmp);
+        }
+        if (lane->acc != NULL) {
+            e->ep->ops->mem_free(e->ep, lane->acc);
+        }
+        hki_free(lane->pending);
+        hki_free(lane->sources);
+    }
+    hki_free(e->lanes);
+    hki_free(e);
+    *engine = NULL;
+}
+
+hk_status_t hki_engine_create(hki_endpoint_t *ep, const hki_engine_opts_t *opts,
+                              hki_engine_t **engine_out)
+{
+    hki_engine_t *engine = hki_calloc(1, sizeof(*engine));
+
+    if (engine == NULL) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "executor, %zu bytes", sizeof(*engine));
+    }
+    engine->ep = ep;
+    engine->opts = *opts;
+    engine->lanes = hki_calloc((size_t)opts->lane_count, sizeof(*engine->lanes));
+    if (engine->lanes == NULL) {
+        hki_engine_destroy(&engine);
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "executor, %d lanes", opts->lane_count);
+    }
+    for (int i = 0; i < opts->lane_count; i++) {
+        engine->lanes[i].run = (uint64_t)i;
+        engine->lanes[i].stream = opts->lane_first + i;
+    }
+    *engine_out = engine;
+    return HK_OK;
+}
+
+/** A larger array with the old contents; the old one is freed. NULL: no memory, nothing changed. */
+static void *grown(void *old, size_t old_count, size_t count, size_t bytes)
+{
+    void *array = hki_calloc(count, bytes);
+
+    if (array != NULL && old_count != 0) {
+        memcpy(array, old, old_count * bytes);
+    }
+    if (array != NULL) {
+        hki_free(old);
+    }
+    return array;
+}
+
+/** Room for this many steps and operands in a lane, whose run may be under way. */
+static hk_status_t lane_grow(hki_engine_t *engine, hki_lane_t *lane, uint32_t steps,
+                             uint32_t operands)
+{
+    if (steps > lane->step_max) {
+        hki_pending_t *pending =
+            grown(lane->pending, lane->step_max, steps, sizeof(*lane->pending));
+
+        if (pending == NULL) {
+            return HKI_FAIL(HK_ERR_NO_MEMORY, "executor of rank %d, %u steps", engine->ep->rank,
+                            (unsigned)steps);
+        }
+        lane->pending = pending;
+        lane->step_max = steps;
+    }
+    if (operands > lane->operand_max) {
+        hki_source_t *sources =
+            grown(lane->sources, lane->operand_max, operands, sizeof(*lane->sources));
+
+        if (sources == NULL) {
+            return HKI_FAIL(HK_ERR_NO_MEMORY, "executor of rank %d, %u operands", engine->ep->rank,
+                            (unsigned)operands);
+        }
+        lane->sources = sources;
+        lane->operand_max = operands;
+    }
+    return HK_OK;
+}
+
+/** Scratch of one kind, all of it at the first use: it cannot move while a run is under way. */
+static hk_status_t scratch_get(hki_engine_t *engine, size_t bytes, char **scratch)
+{
+    void *memory = NULL;
+
+    if (bytes > engine->opts.scratch_bytes) {
+        return HKI_FAIL(HK_ERR_LIMIT, "a schedule needs %zu bytes of scratch, a lane has %zu",
+                        bytes, engine->opts.scratch_bytes);
+    }
+    if (bytes == 0 || *scratch != NULL) {
+        return HK_OK;
+    }
+    const hk_status_t status =
+        engine->ep->ops->mem_alloc(engine->ep, engine->opts.scratch_bytes, &memory);
+    if (status == HK_OK) {
+        *scratch = memory;
+    }
+    return status;
+}
+
+hk_status_t hki_engine_reserve(hki_engine_t *engine, const hk_schedule_t *schedule,
+                               size_t elem_bytes, size_t acc_bytes)
+{
+    uint32_t operands = 0;
+    hk_status_t status = HK_OK;
+
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        if (schedule->steps[i].operand_count > operands) {
+            operands = schedule->steps[i].operand_count;
+        }
+    }
+    for (int i = 0; i < engine->opts.lane_count; i++) {
+        hki_lane_t *lane = &engine->lanes[i];
+
+        HKI_TRY(status = lane_grow(engine, lane, schedule->step_count, operands), fail);
+        HKI_TRY(status = scratch_get(engine, schedule->opts.tmp_count * elem_bytes, &lane->tmp),
+                fail);
+        HKI_TRY(status = scratch_get(engine, schedule->opts.acc_count * acc_bytes, &lane->acc),
+                fail);
+    }
+fail:
+    return status;
+}
+
+/** Let the lane stand before its run `lane->run`, if an operation from `op` on has it. */
+static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
+{
+    while (op != engine->unstarted && lane->run >= op->first_run + op->ntiles) {
+        op = op->next;
+    }
+    if (op == engine->unstarted) {
+        lane->op = NULL;
+        return;
+    }
+    const size_t tile = (size_t)(lane->run - op->first_run);
+    lane->op = op;
+    lane->first = tile * op->tile_count;
+    lane->schedule = tile + 1 == op->ntiles ? op->last_schedule : op->schedule;
+    lane->pc = 0;
+    lane->is_begun = false;
+    lane->operands_here = 0;
+    lane->pending_first = 0;
+    lane->pending_count = 0;
+}
+
+/** Start queued operations as far as the limit allows. */
+static void start_queued(hki_engine_t *engine)
+{
+    while (engine->unstarted != NULL &&
+           engine->unstarted->op_number - engine->head->op_number < HKI_STARTED_MAX) {
+        hki_op_t *op = engine->unstarted;
+
+        engine->unstarted = op->next;
+        op->first_run = engine->next_run;
+        engine->next_run += op->ntiles;
+        engine->ep->ops->announce(engine->ep, &op->announcement);
+        for (int i = 0; i < engine->opts.lane_count; i++) {
+            hki_lane_t *lane = &engine->lanes[i];
+
+            if (lane->op == NULL && lane->run < engine->next_run) {
+                lane_attach(engine, lane, op);
+            }
+        }
+    }
+}
+
+/** Take a done operation out of the queue. */
+static void op_end(hki_engine_t *engine, hki_op_t *op, hk_status_t status)
+{
+    hki_op_t *before = NULL;
+
+    for (hki_op_t *o = engine->head; o != op; o = o->next) {
+        before = o;
+    }
+    if (before == NULL) {
+        engine->head = op->next;
+    } else {
+        before->next = op->next;
+    }
+    if (engine->tail == op) {
+        engine->tail = before;
+    }
+    op->status = status;
+    op->is_done = true;
+    if (engine->unstarted != NULL) {
+        start_queued(engine);
+    }
+}
+
+/** Compare with the announcements not seen yet. */
+static hk_status_t op_agree(hki_engine_t *engine, hki_op_t *op)
+{
+    hki_endpoint_t *ep = engine->ep;
+
+    while (op->agreed < ep->nranks) {
+        hki_announcement_t other;
+        hk_status_t status = HK_OK;
+
+        if (op->agreed != ep->rank) {
+            status = ep->ops->announced(ep, op->agreed, op->op_number, &other);
+            if (status == HK_OK && other.check != op->check) {
+                return hki_mismatch_fail(ep, op, op->agreed);
+            }
+        }
+        if (status == HK_IN_PROGRESS) {
+            return status;
+        }
+        op->agreed++;
+    }
+    return HK_OK;
+}
+
+/** All operations whose data is done and that wait for announcements. @return true if any ended */
+static bool agree_all(hki_engine_t *engine)
+{
+    bool moved = false;
+    hki_op_t *next = NULL;
+
+    for (hki_op_t *op = engine->head; op != engine->unstarted && op != NULL; op = next) {
+        next = op->next;
+        if (op->tiles_done < op->ntiles) {
+            continue;
+        }
+        const hk_status_t status = op_agree(engine, op);
+        if (status == HK_OK) {
+            engine->agreeing--;
+            op_end(engine, op, HK_OK);
+            moved = true;
+        } else if (status != HK_IN_PROGRESS) {
+            hki_engine_cancel(engine, status);
+            return true;
+        }
+    }
+    return moved;
+}
+
+/** A lane's run is complete: step to its next one, and see whether the operation is. */
+static void run_end(hki_engine_t *engine, hki_lane_t *lane)
+{
+    hki_op_t *op = lane->op;
+
+    lane->run += (uint64_t)engine->opts.lane_count;
+    lane_attach(engine, lane, op);
+    op->tiles_done++;
+    if (op->tiles_done < op->ntiles) {
+        return;
+    }
+    if (op->needs_agreement) {
+        engine->agreeing++;
+    } else {
+        op_end(engine, op, HK_OK);
+    }
+}
+
+bool hki_engine_progress(hki_engine_t *engine)
+{
+    bool moved = false;
+
+    for (int i = 0; i < engine->opts.lane_count; i++) {
+        hki_lane_t *lane = &engine->lanes[i];
+
+        while (lane->op != NULL) {
+            const hk_status_t status = hki_run_steps(engine->ep, lane, &moved);
+
+            if (status == HK_IN_PROGRESS) {
+                break;
+            }
+            moved = true;
+            if (status != HK_OK) {
+                hki_engine_cancel(engine, status);
+                return true;
+            }
+            run_end(engine, lane);
+        }
+    }
+    if (engine->agreeing != 0 && agree_all(engine)) {
+        moved = true;
+    }
+    return moved;
+}
+
+void hki_engine_post(hki_engine_t *engine, hki_op_t *op)
+{
+    op->next = NULL;
+    op->tiles_done = 0;
+    op->agreed = 0;
+    op->is_done = false;
+    op->status = HK_IN_PROGRESS;
+    if (engine->status != HK_OK) {
+        op->status = engine->status;
+        op->is_done = true;
+        return;
+    }
+    if (engine->tail == NULL) {
+        engine->head = op;
+    } else {
+        engine->tail->next = op;
+    }
+    engine->tail = op;
+    if (engine->unstarted == NULL) {
+        engine->unstarted = op;
+    }
+    start_queued(engine);
+    (void)hki_engine_progress(engine);
+}
+
+const hki_op_t *hki_engine_oldest(const hki_engine_t *engine)
+{
+    return engine->head;
+}
+
+const hki_op_t *hki_engine_overdue(const hki_engine_t *engine, uint64_t now_ns)
+{
+    for (const hki_op_t *op = engine->head; op != NULL; op = op->next) {
+        if (op->deadline_ns <= now_ns) {
+            return op;
+        }
+    }
+    return NULL;
+}
+
+int hki_engine_waits_for(const hki_engine_t *engine)
+{
+    const hki_op_t *op = engine->head;
+    const hki_lane_t *oldest = NULL;
+
+    if (op == NULL) {
+        return -1;
+    }
+    if (op->tiles_done == op->ntiles) {
+        return op->agreed < engine->ep->nranks ? op->agreed : -1;
+    }
+    for (int i = 0; i < engine->opts.lane_count; i++) {
+        const hki_lane_t *lane = &engine->lanes[i];
+
+        if (lane->op == op && (oldest == NULL || lane->run < oldest->run)) {
+            oldest = lane;
+        }
+    }
+    return oldest == NULL ? -1 : hki_run_waits_for(oldest);
+}
+
+void hki_engine_watch(hki_engine_t *engine)
+{
+    hki_endpoint_t *ep = engine->ep;
+    const hki_op_t *op = engine->head;
+
+    for (int r = 0; op != NULL && r < ep->nranks; r++) {
+        hki_announcement_t other;
+
+        if (r != ep->rank && ep->ops->announced(ep, r, op->op_number, &other) == HK_OK &&
+            other.check != op->check) {
+            hki_engine_cancel(engine, hki_mismatch_fail(ep, op, r));
+            return;
+        }
+    }
+}
+
+void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
+{
+    if (engine->status == HK_OK) {
+        engine->status = status;
+    }
+    for (int i = 0; i < engine->opts.lane_count; i++) {
+        engine->lanes[i].op = NULL;
+    }
+    while (engine->head != NULL) {
+        hki_op_t *op = engine->head;
+
+        engine->head = op->next;
+        op->status = engine->status;
+        op->is_done = true;
+    }
+    engine->tail = NULL;
+    engine->unstarted = NULL;
+    engine->agreeing = 0;
+}

@@ -1,0 +1,252 @@
+/*
+ * The interpreter. Method: program order, one step at a time; each step is either done or tried
+ * again later, and remembers how far it came (a reduce step keeps the messages it has peeked at).
+ * Sources of direct sends are fenced by the list `pending`, in program order: a step that
+ * overwrites sources of the steps before `sends_before` first sees the tickets of those consumed.
+ */
+#include "exec/run.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "exec/mismatch.h"
+
+/** Where a span of the current tile lies, after clipping. */
+typedef struct view {
+    char *data;
+    size_t length; /**< [elements] */
+    size_t bytes;
+} view_t;
+
+static inline view_t block_view(const hki_lane_t *lane, const hki_blocks_t *blocks,
+                                const hk_span_t *span)
+{
+    const hki_op_t *op = lane->op;
+    const size_t count = blocks->counts != NULL ? blocks->counts[span->block] : blocks->count;
+    size_t left = count > lane->first ? count - lane->first : 0;
+    view_t view;
+
+    if (left > op->tile_count) {
+        left = op->tile_count;
+    }
+    view.length = hki_span_clip(*span, left);
+    view.bytes = view.length * op->elem_bytes;
+    view.data = blocks->base;
+    if (view.length != 0) {
+        const size_t start = blocks->offsets != NULL ? blocks->offsets[span->block]
+                                                     : (size_t)span->block * blocks->stride;
+
+        view.data += (start + lane->first + span->offset) * op->elem_bytes;
+    }
+    return view;
+}
+
+static inline view_t scratch_view(char *base, size_t unit_bytes, const hk_span_t *span)
+{
+    const view_t view = {.data = base + span->offset * unit_bytes,
+                         .length = span->length,
+                         .bytes = span->length * unit_bytes};
+
+    return view;
+}
+
+static inline view_t view_of(const hki_lane_t *lane, const hk_span_t *span)
+{
+    switch (span->region) {
+    case HK_REGION_IN:
+        return block_view(lane, &lane->op->in, span);
+    case HK_REGION_OUT:
+        return block_view(lane, &lane->op->out, span);
+    case HK_REGION_TMP:
+        return scratch_view(lane->tmp, lane->op->elem_bytes, span);
+    case HK_REGION_ACC:
+    default:
+        return scratch_view(lane->acc, lane->op->acc_bytes, span);
+    }
+}
+
+/** Have the receivers read all direct sends of the steps before `step`? */
+static bool are_sends_read(hki_endpoint_t *ep, hki_lane_t *lane, uint32_t step)
+{
+    while (lane->pending_first < lane->pending_count) {
+        const hki_pending_t *pending = &lane->pending[lane->pending_first];
+
+        if (pending->step >= step) {
+            return true;
+        }
+        if (!ep->ops->is_consumed(ep, lane->stream, pending->peer, pending->ticket)) {
+            return false;
+        }
+        lane->pending_first++;
+    }
+    return true;
+}
+
+static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
+{
+    const hki_op_t *op = lane->op;
+    const hki_envelope_t envelope = {.op_number = op->op_number, .check = op->check, .kind = 0};
+    view_t view = {NULL, 0, 0};
+    uint64_t ticket = 0;
+
+    if (!step->is_token) {
+        view = view_of(lane, &step->src);
+    }
+    const hk_status_t status =
+        ep->ops->send(ep, lane->stream, step->peer, &envelope, view.data, view.bytes,
+                      step->is_copied ? HKI_SEND_COPIED : 0, &ticket);
+    if (status == HK_OK && !step->is_copied && view.bytes > ep->inline_bytes &&
+        ep->ops->is_direct(ep, view.data, view.bytes)) {
+        lane->pending[lane->pending_count] =
+            (hki_pending_t){.ticket = ticket, .step = lane->pc, .peer = step->peer};
+        lane->pending_count++;
+    }
+    return status;
+}
+
+/** The next message of the run from `peer`, which must be of this operation and `bytes` long. */
+static inline hk_status_t expect(hki_endpoint_t *ep, const hki_lane_t *lane, int peer, size_t bytes,
+                                 hki_message_t *message)
+{
+    const hki_op_t *op = lane->op;
+    const hk_status_t status = ep->ops->peek(ep, lane->stream, peer, message);
+
+    if (status != HK_OK) {
+        return status;
+    }
+    if (message->envelope.op_number != op->op_number || message->envelope.check != op->check ||
+        message->bytes != bytes) {
+        return hki_mismatch_fail(ep, op, peer);
+    }
+    return HK_OK;
+}
+
+static hk_status_t step_recv(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
+{
+    view_t view = {NULL, 0, 0};
+    hki_message_t message;
+
+    if (!step->is_token) {
+        view = view_of(lane, &step->dst);
+    }
+    const hk_status_t status = expect(ep, lane, step->peer, view.bytes, &message);
+    if (status == HK_OK) {
+        if (view.bytes != 0) {
+            memcpy(view.data, message.payload, view.bytes);
+        }
+        ep->ops->release(ep, lane->stream, step->peer);
+    }
+    return status;
+}
+
+static hk_status_t step_copy(hki_lane_t *lane, const hki_step_t *step)
+{
+    const view_t dst = view_of(lane, &step->dst);
+    const view_t src = view_of(lane, &step->src);
+
+    HKI_DASSERT(dst.bytes == src.bytes);
+    if (dst.bytes != 0 && dst.data != src.data) {
+        memmove(dst.data, src.data, dst.bytes);
+    }
+    return HK_OK;
+}
+
+/** All operands must be here; then one pass over them where they lie. */
+static hk_status_t step_reduce(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
+{
+    const hki_op_t *op = lane->op;
+    const hk_operand_t *operands = &lane->schedule->operands[step->operand_first];
+    const view_t dst = view_of(lane, &step->dst);
+
+    while (lane->operands_here < step->operand_count) {
+        const hk_operand_t *operand = &operands[lane->operands_here];
+        hki_source_t *source = &lane->sources[lane->operands_here];
+
+        if (operand->peer < 0) {
+            source->data = view_of(lane, &operand->span).data;
+            source->is_partial = operand->span.region == HK_REGION_ACC;
+        } else {
+            hki_message_t message;
+            const size_t unit = operand->is_partial ? op->acc_bytes : op->elem_bytes;
+            const hk_status_t status = expect(ep, lane, operand->peer, dst.length * unit, &message);
+
+            if (status != HK_OK) {
+                return status;
+            }
+            source->data = message.payload;
+            source->is_partial = operand->is_partial != 0;
+        }
+        lane->operands_here++;
+    }
+    if (dst.length != 0) {
+        hki_reduce(&op->reduction, dst.data, step->dst.region == HK_REGION_ACC, lane->sources,
+                   (int)step->operand_count, dst.length);
+    }
+    for (uint32_t i = 0; i < step->operand_count; i++) {
+        if (operands[i].peer >= 0) {
+            ep->ops->release(ep, lane->stream, operands[i].peer);
+        }
+    }
+    lane->operands_here = 0;
+    return HK_OK;
+}
+
+static hk_status_t step_do(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
+{
+    if (step->sends_before != 0 && !are_sends_read(ep, lane, step->sends_before)) {
+        return HK_IN_PROGRESS;
+    }
+    switch (step->kind) {
+    case HKI_STEP_SEND:
+        return step_send(ep, lane, step);
+    case HKI_STEP_RECV:
+        return step_recv(ep, lane, step);
+    case HKI_STEP_COPY:
+        return step_copy(lane, step);
+    case HKI_STEP_REDUCE:
+    default:
+        return step_reduce(ep, lane, step);
+    }
+}
+
+hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
+{
+    const hk_schedule_t *schedule = lane->schedule;
+
+    if (!lane->is_begun) {
+        const hk_status_t status = ep->ops->begin_run(ep, lane->stream);
+
+        if (status != HK_OK) {
+            return status;
+        }
+        lane->is_begun = true;
+        *moved = true;
+    }
+    while (lane->pc < schedule->step_count) {
+        const hk_status_t status = step_do(ep, lane, &schedule->steps[lane->pc]);
+
+        if (status != HK_OK) {
+            return status;
+        }
+        lane->pc++;
+        *moved = true;
+    }
+    return are_sends_read(ep, lane, UINT32_MAX) ? HK_OK : HK_IN_PROGRESS;
+}
+
+int hki_run_waits_for(const hki_lane_t *lane)
+{
+    const bool is_fenced = lane->pending_first < lane->pending_count;
+
+    if (lane->pc >= lane->schedule->step_count) {
+        return is_fenced ? lane->pending[lane->pending_first].peer : -1;
+    }
+    const hki_step_t *step = &lane->schedule->steps[lane->pc];
+    if (is_fenced && lane->pending[lane->pending_first].step < step->sends_before) {
+        return lane->pending[lane->pending_first].peer;
+    }
+    if (step->kind == HKI_STEP_REDUCE) {
+        return lane->schedule->operands[step->operand_first + lane->operands_here].peer;
+    }
+    return step->peer;
+}

@@ -1,0 +1,49 @@
+/**
+ * @file run.h
+ * @brief One run of a schedule on one lane: the interpreter of steps.
+ */
+#ifndef HKI_EXEC_RUN_H
+#define HKI_EXEC_RUN_H
+
+#include "exec/exec.h"
+
+/** A send whose source the receiver may still be reading. */
+typedef struct hki_pending {
+    uint64_t ticket;
+    uint32_t step;
+    int peer;
+} hki_pending_t;
+
+/** A lane: its stream number, the run it is at, and room for it. */
+typedef struct hki_lane {
+    hki_op_t *op;                  /**< NULL: waiting for an operation that has run `run` */
+    const hk_schedule_t *schedule; /**< of the run */
+    uint64_t run;                  /**< number of the run it does, or will do next */
+    size_t first;                  /**< first element of the tile in every block */
+    uint32_t pc;                   /**< next step */
+    uint32_t operands_here;        /**< messages of the current reduce step that have arrived */
+    bool is_begun;                 /**< begin_run() has succeeded */
+    int stream;                    /**< lane number of the endpoint */
+    uint32_t pending_first;        /**< oldest send not known to be read */
+    uint32_t pending_count;        /**< sends of this run that went direct */
+    uint32_t step_max;             /**< most steps a run may have */
+    uint32_t operand_max;          /**< most operands a reduce step may have */
+    hki_pending_t *pending;        /**< (step_max,) */
+    hki_source_t *sources;         /**< (operand_max,) of the current reduce step */
+    char *tmp;                     /**< (scratch_bytes,) or NULL while no schedule needs it */
+    char *acc;                     /**< (scratch_bytes,) or NULL */
+} hki_lane_t;
+
+/**
+ * Go on with the lane's run as far as it goes.
+ *
+ * @param[out] moved  set to true if a step was done; else left alone
+ * @return HK_OK: the run is complete, all its sources may be reused; HK_IN_PROGRESS; or the
+ *         group's failure
+ */
+hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved);
+
+/** The rank the lane's run waits for, or -1. */
+int hki_run_waits_for(const hki_lane_t *lane);
+
+#endif /* HKI_EXEC_RUN_H */
