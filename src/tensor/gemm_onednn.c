@@ -1,0 +1,49 @@
+/**
+ * @file gemm_onednn.c
+ * @brief Matrix products by oneDNN, versions 2 and 3: dnnl_sgemm is in both.
+ */
+#include "tensor/gemm.h"
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+#if defined(HKI_HAVE_DNNL)
+#    include <oneapi/dnnl/dnnl.h>
+#    if defined(_OPENMP)
+#        include <omp.h>
+#    endif
+
+static void product(const hki_gemm_t *g)
+{
+    if (g->m == 0 || g->n == 0) {
+        return;
+    }
+#    if defined(_OPENMP)
+    // oneDNN divides sums among threads unless told that there is one
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+#    endif
+    const dnnl_status_t status =
+        dnnl_sgemm(g->is_a_transposed ? 'T' : 'N', g->is_b_transposed ? 'T' : 'N', (int64_t)g->m,
+                   (int64_t)g->n, (int64_t)g->k, 1.0F, g->a, (int64_t)g->a_stride, g->b,
+                   (int64_t)g->b_stride, g->is_added ? 1.0F : 0.0F, g->c, (int64_t)g->c_stride);
+#    if defined(_OPENMP)
+    omp_set_num_threads(threads);
+#    endif
+    HKI_ASSERT(status == dnnl_success);
+}
+
+hki_gemm_fn hki_gemm_onednn(void)
+{
+    return product;
+}
+
+#else
+
+hki_gemm_fn hki_gemm_onednn(void)
+{
+    return NULL;
+}
+
+#endif

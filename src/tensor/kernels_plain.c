@@ -1,0 +1,7 @@
+/**
+ * @file kernels_plain.c
+ * @brief The layer kernels for any processor.
+ */
+#define KERNELS_NAME  "none"
+#define KERNELS_TABLE hki_kernels_plain
+#include "tensor/kernels_body.h"
