@@ -1,0 +1,112 @@
+/*
+ * `hocket run`: start a program as several ranks.
+ */
+#include <stddef.h>
+
+#include "base/error.h"
+#include "launch.h"
+#include "tool.h"
+
+typedef struct run_values {
+    int nranks;
+    int bind;
+    double timeout_s;
+    double grace_s;
+    bool has_prefix;
+    bool is_quiet;
+} run_values_t;
+
+static const hki_option_t run_options[] = {
+    {.name = "ranks",
+     .letter = 'n',
+     .kind = HKI_OPTION_INT,
+     .arg = "N",
+     .preset = "1",
+     .min = 1,
+     .max = 1024,
+     .offset = offsetof(run_values_t, nranks),
+     .help = "how many ranks to start",
+     .hint = "say how many ranks to start, e.g. -n 4"},
+    {.name = "bind",
+     .kind = HKI_OPTION_CHOICE,
+     .arg = "WHERE",
+     .preset = "none",
+     .choices = HKI_BIND_CHOICES,
+     .offset = offsetof(run_values_t, bind),
+     .help = "core: pin rank i to core i mod n of the n cores that this process may use",
+     .hint = "write --bind core to pin each rank"},
+    {.name = "timeout",
+     .kind = HKI_OPTION_DOUBLE,
+     .arg = "SECONDS",
+     .min = 0.001,
+     .max = 1e6,
+     .offset = offsetof(run_values_t, timeout_s),
+     .help =
+         "deadline of every wait for another rank (HOCKET_TIMEOUT); without it the program's own",
+     .hint = "give seconds, e.g. --timeout 30"},
+    {.name = "grace",
+     .kind = HKI_OPTION_DOUBLE,
+     .arg = "SECONDS",
+     .preset = "2",
+     .min = 0,
+     .max = 1e6,
+     .offset = offsetof(run_values_t, grace_s),
+     .help = "how long the other ranks have to end after one has failed, before SIGTERM and then "
+             "SIGKILL",
+     .hint = "give seconds, e.g. --grace 2"},
+    {.name = "prefix",
+     .letter = 'p',
+     .kind = HKI_OPTION_FLAG,
+     .offset = offsetof(run_values_t, has_prefix),
+     .help = "begin each line of output with its rank, \"[3] \""},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = HKI_OPTION_FLAG,
+     .offset = offsetof(run_values_t, is_quiet),
+     .help = "do not report ranks that fail; the exit status still tells"},
+    {.name = NULL},
+};
+
+static const hki_command_t run_command = {
+    .name = "run",
+    .summary = "start a program as several ranks on this host",
+    .operands = "PROGRAM [ARGUMENT...]",
+    .description =
+        "Each rank finds its place in HOCKET_RANK and HOCKET_NRANKS, which hk_comm_open() reads. "
+        "Output is written in whole lines. Standard input goes to rank 0, unless it is a terminal. "
+        "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n"
+        "When a rank exits with another status than 0, or is killed, the other ranks learn it at "
+        "once, have --grace seconds to end with an error of their own, and are then ended.",
+    .options = run_options,
+    .values_bytes = sizeof(run_values_t),
+};
+
+static int run_main(int argc, char **argv)
+{
+    run_values_t values;
+    hki_parsed_t parsed;
+    const int status = hki_tool_parse(&run_command, argc, argv, &values, &parsed);
+
+    if (status >= 0) {
+        return status;
+    }
+    if (parsed.operand_first == argc) {
+        (void)HKI_FAIL(HK_ERR_INVALID_ARG, "hocket run: no program was given; write it after the "
+                                           "options, e.g. hocket run -n 4 ./prog");
+        return hki_tool_usage();
+    }
+    const hki_launch_opts_t opts = {
+        .command = "run",
+        .nranks = values.nranks,
+        .bind = (hki_bind_t)values.bind,
+        .timeout_s = values.timeout_s,
+        .grace_s = values.grace_s,
+        .has_prefix = values.has_prefix,
+        .is_quiet = values.is_quiet,
+        .argv = argv + parsed.operand_first,
+    };
+
+    return hki_launch(&opts);
+}
+
+const hki_subcommand_t hki_subcommand_run = {&run_command, run_main};

@@ -1,0 +1,224 @@
+/*
+ * Starts one rank: two pipes, fork, and in the child: die with the launcher, own process group,
+ * environment, core, standard files, exec. Whatever the launcher changed for itself (signal mask,
+ * SIGPIPE, limit of open files) is put back.
+ */
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "tool.h"
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/** Look the program up as execvp() would. @return false: no such file */
+static bool find_program(const char *name, char *path, size_t path_bytes)
+{
+    const char *list = getenv("PATH");
+    bool is_found = false;
+
+    if (strchr(name, '/') != NULL) {
+        return snprintf(path, path_bytes, "%s", name) < (int)path_bytes && is_file(path);
+    }
+    for (list = list != NULL ? list : "/usr/local/bin:/usr/bin:/bin"; *name != '\0';) {
+        const size_t length = strcspn(list, ":");
+        char candidate[4096];
+        const int bytes = length == 0 ? snprintf(candidate, sizeof(candidate), "./%s", name)
+                                      : snprintf(candidate, sizeof(candidate), "%.*s/%s",
+                                                 (int)length, list, name);
+        if (bytes < (int)sizeof(candidate) && is_file(candidate)) {
+            (void)snprintf(path, path_bytes, "%s", candidate);
+            is_found = true;
+            if (access(candidate, X_OK) == 0) {
+                return true;
+            }
+        }
+        if (list[length] == '\0') {
+            return is_found;
+        }
+        list += length + 1;
+    }
+    return false;
+}
+
+static bool draw_hex(char *out, size_t bytes)
+{
+    unsigned char raw[32];
+
+    if (bytes > sizeof(raw) || getrandom(raw, bytes, 0) != (ssize_t)bytes) {
+        return false;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        (void)snprintf(out + 2 * i, 3, "%02x", raw[i]);
+    }
+    return true;
+}
+
+int hki_job_init(hki_job_t *job, const hki_launch_opts_t *opts)
+{
+    const char *program = opts->argv[0];
+
+    *job = (hki_job_t){.opts = opts, .board_fd = -1, .launcher = getpid()};
+    if (!find_program(program, job->path, sizeof(job->path))) {
+        (void)fprintf(stderr,
+                      "hocket %s: program %.160s was not found; give its path, e.g. ./%.60s\n",
+                      opts->command, program, program);
+        return HKI_EXIT_NOT_FOUND;
+    }
+    if (access(job->path, X_OK) != 0) {
+        (void)fprintf(stderr,
+                      "hocket %s: program %.160s may not be executed: %s; try chmod +x %.160s\n",
+                      opts->command, job->path, strerror(errno), job->path);
+        return HKI_EXIT_NOT_EXECUTABLE;
+    }
+    memcpy(job->name, "hocket-", 8);
+    if (!draw_hex(job->name + 7, 12) || !draw_hex(job->secret, 32)) {
+        (void)fprintf(stderr, "hocket %s: getrandom: %s\n", opts->command, strerror(errno));
+        return HKI_EXIT_FAILED;
+    }
+    return 0;
+}
+
+/** Nothing but this may be said in the child when the rank cannot be started. */
+static _Noreturn void child_fail(const hki_job_t *job, int rank, const char *what)
+{
+    (void)fprintf(stderr, "hocket %s: rank %d cannot start: %s: %s\n", job->opts->command, rank,
+                  what, strerror(errno));
+    _exit(errno == ENOENT ? HKI_EXIT_NOT_FOUND : HKI_EXIT_NOT_EXECUTABLE);
+}
+
+static bool set_number(const char *name, long value)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%ld", value);
+    return setenv(name, text, 1) == 0;
+}
+
+static bool set_environment(const hki_job_t *job, int rank)
+{
+    char seconds[32];
+
+    (void)snprintf(seconds, sizeof(seconds), "%.6g", job->opts->timeout_s);
+    if (job->opts->timeout_s > 0 && setenv("HOCKET_TIMEOUT", seconds, 1) != 0) {
+        return false;
+    }
+    if (job->board_fd >= 0 && !set_number("HOCKET_BOARD", job->board_fd)) {
+        return false;
+    }
+    return set_number("HOCKET_RANK", rank) && set_number("HOCKET_NRANKS", job->opts->nranks) &&
+           setenv("HOCKET_JOB", job->name, 1) == 0 && setenv("HOCKET_SECRET", job->secret, 1) == 0;
+}
+
+/** Pin this process to core `rank` mod n of the n it may use. */
+static bool bind_core(int rank)
+{
+    cpu_set_t allowed;
+    cpu_set_t one;
+
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+        return false;
+    }
+    int skip = rank % CPU_COUNT(&allowed);
+    for (size_t core = 0; core < CPU_SETSIZE; core++) {
+        if (CPU_ISSET(core, &allowed) && skip-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(core, &one);
+            return sched_setaffinity(0, sizeof(one), &one) == 0;
+        }
+    }
+    return false;
+}
+
+/** Rank 0 keeps standard input, unless it is a terminal: ranks are not its foreground group. */
+static bool set_files(int rank, int out, int err)
+{
+    if (rank != 0 || isatty(STDIN_FILENO)) {
+        const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (null < 0 || dup2(null, STDIN_FILENO) < 0) {
+            return false;
+        }
+    }
+    return dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0;
+}
+
+static _Noreturn void child_main(const hki_job_t *job, int rank, int out, int err)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        child_fail(job, rank, "prctl");
+    }
+    if (getppid() != job->launcher) {
+        _exit(HKI_EXIT_FAILED); // the launcher died before the line above
+    }
+    (void)setpgid(0, 0);
+    if (!set_files(rank, out, err)) {
+        child_fail(job, rank, "standard files");
+    }
+    if (job->board_fd >= 0 && fcntl(job->board_fd, F_SETFD, 0) != 0) {
+        child_fail(job, rank, "board");
+    }
+    if (!set_environment(job, rank)) {
+        child_fail(job, rank, "environment");
+    }
+    if (job->opts->bind == HKI_BIND_CORE && !bind_core(rank)) {
+        child_fail(job, rank, "binding to a core");
+    }
+    (void)setrlimit(RLIMIT_NOFILE, &job->old_files);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+    (void)execv(job->path, job->opts->argv);
+    if (errno == ENOEXEC) { // a script without #!, as the shell would take it
+        (void)execvp(job->path, job->opts->argv);
+    }
+    child_fail(job, rank, job->path);
+}
+
+hk_status_t hki_spawn(const hki_job_t *job, int rank, pid_t *pid_out, int *pipes_out)
+{
+    int out[2] = {-1, -1};
+    int err[2] = {-1, -1};
+
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
+        (void)HKI_FAIL(HK_ERR_SYSTEM, "pipes for rank %d: %s", rank, strerror(errno));
+        goto fail;
+    }
+    const pid_t pid = fork();
+    if (pid < 0) {
+        (void)HKI_FAIL(HK_ERR_SYSTEM, "process for rank %d: %s; see ulimit -u", rank,
+                       strerror(errno));
+        goto fail;
+    }
+    if (pid == 0) {
+        child_main(job, rank, out[1], err[1]);
+    }
+    (void)setpgid(pid, pid); // both sides do it, so that it is true for both at once
+    (void)close(out[1]);
+    (void)close(err[1]);
+    (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(err[0], F_SETFL, O_NONBLOCK);
+    pipes_out[0] = out[0];
+    pipes_out[1] = err[0];
+    *pid_out = pid;
+    return HK_OK;
+fail:
+    for (int i = 0; i < 2; i++) {
+        (void)(out[i] >= 0 && close(out[i]));
+        (void)(err[i] >= 0 && close(err[i]));
+    }
+    return HK_ERR_SYSTEM;
+}
