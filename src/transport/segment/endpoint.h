@@ -1,0 +1,184 @@
+/**
+ * @file endpoint.h
+ * @brief One rank's end of a group whose memory all its ranks see. Private to the transports.
+ *
+ * local/ and shm/ make the world; everything that happens in it stands here:
+ *   stream.c  messages, staging        notice.c   announcements, blame
+ *   wait.c    spinning, sleeping       failure.c  the group's failure
+ *   group.c   life of an endpoint and of a group's memory
+ */
+#ifndef HKI_TRANSPORT_SEGMENT_ENDPOINT_H
+#define HKI_TRANSPORT_SEGMENT_ENDPOINT_H
+
+#include "transport/segment/layout.h"
+#include "transport/segment/world.h"
+#include "transport/transport.h"
+
+/** Sender's end of a stream. */
+typedef struct hki_stream_out {
+    hki_line_t *ring;
+    const hki_consumed_t *consumed;
+    uint64_t sent;          /**< messages so far */
+    uint64_t consumed_seen; /**< old value of *consumed: looked at again when the ring seems full */
+} hki_stream_out_t;
+
+/** Receiver's end. */
+typedef struct hki_stream_in {
+    const hki_line_t *ring;
+    hki_consumed_t *consumed;
+    uint64_t released;  /**< messages so far */
+    uint64_t published; /**< what *consumed says; behind only by messages inside their line */
+} hki_stream_in_t;
+
+/** One half of a lane's staging memory, and who has yet to read from it. */
+typedef struct hki_staging_half {
+    uint64_t *tickets; /**< (nranks,) last message staged here for this peer; 0: none */
+    int *readers;      /**< (nranks,) peers with a ticket */
+    int nreaders;
+} hki_staging_half_t;
+
+typedef struct hki_staging {
+    char *base;        /**< of the first half */
+    size_t used;       /**< bytes of the current half */
+    size_t last_at;    /**< where the last payload lies in the current half */
+    size_t last_bytes; /**< 0: none */
+    int current;       /**< half */
+    hki_staging_half_t halves[2];
+} hki_staging_t;
+
+typedef struct hki_segment {
+    hki_endpoint_t base; /**< first: an endpoint is one of these */
+    hki_world_t *world;
+    hki_head_t *head;
+    hki_block_t *blocks; /**< (nranks,) */
+    hki_block_t *mine;
+    hki_stream_out_t *out; /**< (nlanes * nranks,) */
+    hki_stream_in_t *in;   /**< (nlanes * nranks,) */
+    uint32_t nlines;
+    hki_staging_t *staging; /**< (nlanes,) */
+    uint64_t *tickets;      /**< backing of all halves */
+    int *readers;           /**< backing of all halves */
+    int *world_ranks;       /**< (nranks,) rank r of the group is this rank of the world */
+    bool *is_asked;         /**< (nranks,) scratch of the search for the dead */
+    uint64_t group_offset;
+    bool is_unpublished;   /**< some released > published */
+    bool is_shown_waiting; /**< mine->waits_for says so */
+    bool can_spin;
+    uint64_t checked_ns; /**< when the peers were last looked at */
+    uint64_t cores_checked_ns;
+    int suspect; /**< peer that has gone, but may have left messages; -1: none */
+    uint32_t suspect_rounds;
+    struct hki_segment *next; /**< list of this process's endpoints: see group.c */
+} hki_segment_t;
+
+/* The calls of hki_endpoint_ops_t. */
+hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
+                             const void *payload, size_t bytes, unsigned flags,
+                             uint64_t *ticket_out);
+hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
+void hki_segment_release(hki_endpoint_t *ep, int lane, int peer);
+bool hki_segment_is_consumed(hki_endpoint_t *ep, int lane, int peer, uint64_t ticket);
+hk_status_t hki_segment_begin_run(hki_endpoint_t *ep, int lane);
+bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes);
+void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement);
+hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                                  hki_announcement_t *announcement_out);
+hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns);
+int hki_segment_blame(hki_endpoint_t *ep, char *text, size_t text_bytes);
+void hki_segment_fail(hki_endpoint_t *ep, hk_status_t status, int rank, const char *text);
+void hki_segment_failure(const hki_endpoint_t *ep, hki_failure_t *failure_out);
+bool hki_segment_is_failed(const hki_endpoint_t *ep);
+hk_status_t hki_segment_mem_alloc(hki_endpoint_t *ep, size_t bytes, void **ptr_out);
+void hki_segment_mem_free(hki_endpoint_t *ep, void *ptr);
+hk_status_t hki_segment_group_offer(hki_endpoint_t *ep, int nranks, uint64_t *handle_out);
+hk_status_t hki_segment_group_join(hki_endpoint_t *ep, const int *ranks, int nranks, int new_rank,
+                                   uint64_t handle, hki_endpoint_t **ep_out);
+void hki_segment_close(hki_endpoint_t *ep);
+
+/** The table of a transport whose groups lie in a world. */
+#define HKI_SEGMENT_OPS(transport_name)                                                 \
+    {                                                                                   \
+        .name = (transport_name), .send = hki_segment_send, .peek = hki_segment_peek,   \
+        .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,         \
+        .begin_run = hki_segment_begin_run, .is_direct = hki_segment_is_direct,         \
+        .announce = hki_segment_announce, .announced = hki_segment_announced,           \
+        .wait = hki_segment_wait, .blame = hki_segment_blame, .fail = hki_segment_fail, \
+        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,             \
+        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,           \
+        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,   \
+        .close = hki_segment_close,                                                     \
+    }
+
+/* Making the first group of a world. */
+
+/** What a group is made of. */
+typedef struct hki_group_shape {
+    int nranks;
+    int nlanes;
+    size_t staging_bytes; /**< for each rank and lane; a multiple of two pages */
+} hki_group_shape_t;
+
+/** Make a group's memory in this process's arena. @param[out] offset_out  in the world */
+hk_status_t hki_group_create(hki_world_t *world, const hki_group_shape_t *shape,
+                             uint64_t *offset_out);
+
+/**
+ * Join the group whose memory lies at `offset`.
+ *
+ * @param ops          table of the transport
+ * @param world_ranks  (nranks,) copied
+ * @param[out] ep_out  set on success only; holds a reference to the world
+ */
+hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops, uint64_t offset,
+                           const int *world_ranks, int nranks, int rank, hki_endpoint_t **ep_out);
+
+/** Shape from the options of open: rounds staging up. */
+hki_group_shape_t hki_group_shape(int nranks, int nlanes, size_t staging_bytes);
+
+/* Shared by the files of this folder. */
+
+static inline hki_segment_t *hki_segment_of(hki_endpoint_t *ep)
+{
+    return (hki_segment_t *)ep;
+}
+
+static inline const hki_segment_t *hki_segment_of_const(const hki_endpoint_t *ep)
+{
+    return (const hki_segment_t *)ep;
+}
+
+/** Is this a copy in a forked child? It must leave the parent's group alone. */
+static inline bool hki_segment_is_forked(const hki_segment_t *seg)
+{
+    return seg->world->birth != hki_fork_count();
+}
+
+/** May nothing be done any more: the group has failed, or this is a forked child? */
+static inline bool hki_segment_is_broken(const hki_segment_t *seg)
+{
+    return atomic_load_explicit(&seg->head->failure, memory_order_acquire) != 0 ||
+           hki_segment_is_forked(seg);
+}
+
+/** Report why hki_segment_is_broken(). @return never HK_OK */
+hk_status_t hki_segment_report(const hki_segment_t *seg);
+
+/** Wake `peer` if it sleeps or is about to. To be called after what it may wait for was stored. */
+void hki_segment_ring(const hki_segment_t *seg, int peer);
+
+/** Tell senders what has been released. */
+void hki_segment_publish(hki_segment_t *seg);
+
+/** This rank goes on: it no longer waits. */
+static inline void hki_segment_show_busy(hki_segment_t *seg)
+{
+    if (seg->is_shown_waiting) {
+        seg->is_shown_waiting = false;
+        atomic_store_explicit(&seg->mine->waits_for, HKI_WAITS_NOT, memory_order_relaxed);
+    }
+}
+
+/** "rank 3 (pid 4711)", or "rank 3" for a thread. `rank` is of the group. */
+void hki_segment_describe(const hki_segment_t *seg, int rank, char *text, size_t text_bytes);
+
+#endif /* HKI_TRANSPORT_SEGMENT_ENDPOINT_H */

@@ -1,0 +1,41 @@
+/**
+ * @file layout.c
+ * @brief Offsets in a group's memory.
+ */
+#include "transport/segment/layout.h"
+
+#include "transport/segment/arena.h"
+
+enum {
+    LINES_FEW_RANKS = 32,
+    LINES_MANY_RANKS = 16,
+    LINES_VERY_MANY_RANKS = 4,
+    FEW_RANKS = 16,
+    MANY_RANKS = 128,
+};
+
+/** Rings grow with the square of the ranks, so they are shorter in larger groups. */
+static uint32_t lines_for(int nranks)
+{
+    if (nranks <= FEW_RANKS) {
+        return LINES_FEW_RANKS;
+    }
+    return nranks <= MANY_RANKS ? LINES_MANY_RANKS : LINES_VERY_MANY_RANKS;
+}
+
+hki_layout_t hki_layout(int nranks, int nlanes, uint64_t staging_bytes)
+{
+    const uint64_t page = HKI_ARENA_PAGE_BYTES;
+    const uint64_t ranks = (uint64_t)nranks;
+    const uint64_t lanes = (uint64_t)nlanes;
+    const uint64_t streams = ranks * ranks * lanes;
+    hki_layout_t layout = {.nlines = lines_for(nranks)};
+
+    layout.blocks = (sizeof(hki_head_t) + HKI_LINE_BYTES - 1) / HKI_LINE_BYTES * HKI_LINE_BYTES;
+    layout.consumed = layout.blocks + ranks * sizeof(hki_block_t);
+    layout.lines = layout.consumed + streams * sizeof(hki_consumed_t);
+    layout.staging = layout.lines + streams * layout.nlines * sizeof(hki_line_t);
+    layout.staging = (layout.staging + page - 1) / page * page;
+    layout.bytes = layout.staging + ranks * lanes * staging_bytes;
+    return layout;
+}

@@ -1,0 +1,136 @@
+/**
+ * @file layout.h
+ * @brief What lies where in the memory of a group. Shared between processes: only fixed-width types.
+ *
+ *     head | one block a rank | one consumed counter a stream | one ring of lines a stream | staging
+ *
+ * A stream is an ordered pair of ranks and a lane. Its ring is written by the sender; its consumed
+ * counter by the receiver. Whatever is written by one rank and polled by another has a cache line of
+ * its own.
+ */
+#ifndef HKI_TRANSPORT_SEGMENT_LAYOUT_H
+#define HKI_TRANSPORT_SEGMENT_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "transport/transport.h"
+
+enum {
+    HKI_LINE_BYTES = 64,
+    HKI_ANNOUNCEMENTS = 64,      /**< kept, for each rank */
+    HKI_ANNOUNCEMENT_WORDS = 13, /**< sizeof(hki_announcement_t) / 8 */
+};
+
+/** How the payload of a message travels. */
+enum {
+    HKI_PAYLOAD_INLINE = 0,
+    HKI_PAYLOAD_STAGED = 1,
+    HKI_PAYLOAD_DIRECT = 2,
+};
+
+/** A message. `number` is stored last, with release: the receiver knows message n by number == n,
+ *  since the line held n - nlines before, so that nothing is ever reset. */
+typedef struct hki_line {
+    _Atomic uint64_t number; /**< 1, 2, 3, ... in each stream; 0: never used */
+    uint32_t op_number;
+    uint32_t check;
+    uint8_t kind;
+    uint8_t mode; /**< HKI_PAYLOAD_... */
+    uint8_t inline_bytes;
+    uint8_t unused[5];
+    union {
+        unsigned char inlined[HKI_INLINE_BYTES_MAX];
+        struct {
+            uint64_t offset; /**< from the start of the world (wraps below it: threads) */
+            uint64_t bytes;
+        } span;
+    } payload;
+} hki_line_t;
+
+_Static_assert(sizeof(hki_line_t) == HKI_LINE_BYTES, "a message is one cache line");
+
+/** Messages of a stream that the receiver has released. */
+typedef struct hki_consumed {
+    _Atomic uint64_t number;
+    unsigned char pad[HKI_LINE_BYTES - 8];
+} hki_consumed_t;
+
+/** A slot of a rank's log. stamp: op_number * 4 + (0: never used, 1: being written, 2: valid). */
+typedef struct hki_slot {
+    _Atomic uint64_t stamp;
+    _Atomic uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+} hki_slot_t;
+
+_Static_assert(sizeof(hki_announcement_t) == 8 * HKI_ANNOUNCEMENT_WORDS,
+               "words of an announcement");
+
+enum {
+    HKI_RANK_ABSENT = 0, /**< has not joined yet */
+    HKI_RANK_JOINED = 1,
+    HKI_RANK_CLOSED = 2,
+    HKI_RANK_EXITED = 3, /**< called exit() without closing; all it sent is there */
+};
+
+enum {
+    HKI_BELL_AWAKE = 0,
+    HKI_BELL_ARMED = 1, /**< sleeps, or polls once more and then sleeps: senders must wake it */
+};
+
+/** Two special values of `waits_for`; otherwise a rank. */
+enum {
+    HKI_WAITS_FOR_SEVERAL = -1,
+    HKI_WAITS_NOT = -2,
+};
+
+/** What one rank says about itself. Written by its owner only, except the bell. */
+typedef struct hki_block {
+    _Atomic uint32_t bell; /**< futex: HKI_BELL_... */
+    unsigned char pad0[HKI_LINE_BYTES - 4];
+    _Atomic uint32_t state; /**< HKI_RANK_... */
+    _Atomic int32_t waits_for;
+    _Atomic uint64_t heartbeat_ns; /**< last sign of life from within wait() */
+    unsigned char pad1[HKI_LINE_BYTES - 16];
+    hki_slot_t log[HKI_ANNOUNCEMENTS];
+    unsigned char pad2[HKI_LINE_BYTES - (HKI_ANNOUNCEMENTS * sizeof(hki_slot_t)) % HKI_LINE_BYTES];
+} hki_block_t;
+
+_Static_assert(sizeof(hki_block_t) % HKI_LINE_BYTES == 0, "blocks are whole lines");
+
+/** Start of a group's memory. */
+typedef struct hki_head {
+    uint64_t magic;
+    uint32_t nranks;
+    uint32_t nlanes;
+    uint32_t nlines;
+    uint32_t unused;
+    uint64_t staging_bytes; /**< for each rank and lane */
+    unsigned char pad0[HKI_LINE_BYTES - 32];
+    _Atomic uint64_t failure; /**< 0: none; see failure.c */
+    _Atomic uint32_t failure_text_is_ready;
+    unsigned char pad1[HKI_LINE_BYTES - 12];
+    char failure_text[HKI_FAILURE_TEXT_BYTES];
+    _Atomic uint32_t left; /**< ranks that will never touch this memory again */
+    unsigned char pad2[HKI_LINE_BYTES - 4];
+} hki_head_t;
+
+/** Offsets from the start of a group's memory. */
+typedef struct hki_layout {
+    uint64_t blocks;
+    uint64_t consumed;
+    uint64_t lines;
+    uint64_t staging; /**< rank r, lane l: + (r * nlanes + l) * staging_bytes */
+    uint64_t bytes;
+    uint32_t nlines; /**< of each ring; a power of two */
+} hki_layout_t;
+
+/** Layout of a group. staging_bytes is a multiple of a page. */
+hki_layout_t hki_layout(int nranks, int nlanes, uint64_t staging_bytes);
+
+/** Number of a stream, 0 <= .. < nranks * nranks * nlanes. */
+static inline size_t hki_stream_index(int nranks, int lane, int sender, int receiver)
+{
+    return ((size_t)lane * (size_t)nranks + (size_t)sender) * (size_t)nranks + (size_t)receiver;
+}
+
+#endif /* HKI_TRANSPORT_SEGMENT_LAYOUT_H */

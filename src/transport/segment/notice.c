@@ -1,0 +1,142 @@
+/**
+ * @file notice.c
+ * @brief What ranks say about themselves: announcements, and who is to blame for a passed deadline.
+ *
+ * A slot of the log is a sequence lock: its stamp says which operation it holds and whether it is
+ * being written. The words are atomic so that reading them at the wrong moment is harmless.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "transport/segment/endpoint.h"
+
+enum { STAMP_WRITING = 1, STAMP_VALID = 2, STAMP_BITS = 2 };
+
+#define HEARTBEAT_FRESH_NS UINT64_C(1000000000)
+
+static uint64_t stamp_of(uint32_t op_number, unsigned state)
+{
+    return (uint64_t)op_number << STAMP_BITS | state;
+}
+
+void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+
+    if (hki_segment_is_forked(seg)) {
+        return;
+    }
+    hki_slot_t *slot = &seg->mine->log[announcement->op_number % HKI_ANNOUNCEMENTS];
+    memcpy(words, announcement, sizeof(words));
+    atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_WRITING),
+                          memory_order_relaxed);
+    for (int i = 0; i < HKI_ANNOUNCEMENT_WORDS; i++) {
+        // release: who reads this word sees the stamp above, and drops what it has read
+        atomic_store_explicit(&slot->words[i], words[i], memory_order_release);
+    }
+    atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_VALID),
+                          memory_order_release);
+    hki_segment_show_busy(seg);
+    for (int peer = 0; peer < seg->base.nranks; peer++) {
+        hki_segment_ring(seg, peer);
+    }
+}
+
+hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                                  hki_announcement_t *announcement_out)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    const hki_slot_t *slot = &seg->blocks[peer].log[op_number % HKI_ANNOUNCEMENTS];
+    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    const uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+    if (stamp != stamp_of(op_number, STAMP_VALID)) {
+        const int32_t ahead = (int32_t)((uint32_t)(stamp >> STAMP_BITS) - op_number);
+        return stamp != 0 && ahead > 0 ? HK_ERR_LIMIT : HK_IN_PROGRESS;
+    }
+    for (int i = 0; i < HKI_ANNOUNCEMENT_WORDS; i++) {
+        words[i] = atomic_load_explicit(&slot->words[i], memory_order_acquire);
+    }
+    if (atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp) {
+        return HK_ERR_LIMIT; // overwritten meanwhile: forgotten
+    }
+    memcpy(announcement_out, words, sizeof(words));
+    return HK_OK;
+}
+
+/** Does this rank wait for another one, here and now? */
+static bool is_waiting(const hki_segment_t *seg, int rank, uint64_t now_ns)
+{
+    const hki_block_t *block = &seg->blocks[rank];
+    const uint64_t beat_ns = atomic_load_explicit(&block->heartbeat_ns, memory_order_relaxed);
+
+    return rank == seg->base.rank ||
+           (atomic_load_explicit(&block->waits_for, memory_order_relaxed) != HKI_WAITS_NOT &&
+            beat_ns + HEARTBEAT_FRESH_NS >= now_ns);
+}
+
+/** Follow who waits for whom from this rank on. @return the rank that does not wait, or -1 */
+static int chain_end(const hki_segment_t *seg, uint64_t now_ns)
+{
+    int rank = seg->base.rank;
+
+    for (int steps = 0; steps < seg->base.nranks; steps++) {
+        rank = atomic_load_explicit(&seg->blocks[rank].waits_for, memory_order_relaxed);
+        if (rank < 0) {
+            return -1;
+        }
+        if (!is_waiting(seg, rank, now_ns)) {
+            return rank;
+        }
+    }
+    return -1; // a circle
+}
+
+/** What a rank that does not wait is doing instead. */
+static const char *excuse(const hki_segment_t *seg, int rank)
+{
+    switch (atomic_load_explicit(&seg->blocks[rank].state, memory_order_relaxed)) {
+    case HKI_RANK_ABSENT:
+        return "has not joined the group";
+    case HKI_RANK_CLOSED:
+        return "has closed the communicator";
+    case HKI_RANK_EXITED:
+        return "has exited";
+    default:
+        return "is busy elsewhere: it does not wait in this group";
+    }
+}
+
+int hki_segment_blame(hki_endpoint_t *ep, char *text, size_t text_bytes)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    const uint64_t now_ns = hki_clock_ns();
+    char who[64];
+    int culprit = -1;
+    const char *what = "is stopped";
+
+    for (int rank = 0; rank < seg->base.nranks && culprit < 0; rank++) {
+        if (seg->world->ops->is_stopped(seg->world, seg->world_ranks[rank])) {
+            culprit = rank;
+        }
+    }
+    if (culprit < 0) {
+        culprit = chain_end(seg, now_ns);
+        for (int rank = 0; rank < seg->base.nranks && culprit < 0; rank++) {
+            culprit = is_waiting(seg, rank, now_ns) ? -1 : rank;
+        }
+        what = culprit < 0 ? "" : excuse(seg, culprit);
+    }
+    if (culprit < 0) {
+        (void)snprintf(text, text_bytes, "all ranks wait for one another");
+        return -1;
+    }
+    hki_segment_describe(seg, culprit, who, sizeof(who));
+    (void)snprintf(text, text_bytes, "%s %s", who, what);
+    return culprit;
+}

@@ -1,0 +1,263 @@
+/**
+ * @file stream.c
+ * @brief Messages: a line written by the sender, polled by the receiver; payloads in three ways.
+ *
+ * Sending message n of a stream fills line n mod nlines and then stores n into its number. The line
+ * is free once the receiver has released message n - nlines. The receiver tells so lazily (every
+ * half ring) for payloads inside the line, as only the ring's room depends on it, and at once for
+ * the others, whose senders may wait for it.
+ *
+ * Staging: a run fills one half from its start; two runs later begin_run() gets the same half back
+ * when all who were sent something from it have released it.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "transport/segment/endpoint.h"
+
+enum { STAGING_ALIGNMENT = 64 };
+
+static hki_stream_out_t *stream_out(hki_segment_t *seg, int lane, int peer)
+{
+    return &seg->out[lane * seg->base.nranks + peer];
+}
+
+static hki_stream_in_t *stream_in(hki_segment_t *seg, int lane, int peer)
+{
+    return &seg->in[lane * seg->base.nranks + peer];
+}
+
+static hki_line_t *line_of(hki_line_t *ring, uint32_t nlines, uint64_t number)
+{
+    return &ring[number & (nlines - 1)];
+}
+
+/** Is there room for one more message? */
+static bool has_room(hki_stream_out_t *out, uint32_t nlines)
+{
+    if (out->sent - out->consumed_seen < nlines) {
+        return true;
+    }
+    out->consumed_seen = atomic_load_explicit(&out->consumed->number, memory_order_acquire);
+    return out->sent - out->consumed_seen < nlines;
+}
+
+/**
+ * Copy a payload to the current half, unless it is what was staged last. Comparing costs about what
+ * copying does, and keeps one copy for many peers: the memory is planned for that.
+ *
+ * @return where it lies, or NULL: no room
+ */
+static const char *stage(hki_staging_t *staging, size_t half_bytes, const void *payload,
+                         size_t bytes)
+{
+    char *half = staging->base + (size_t)staging->current * half_bytes;
+
+    if (bytes == staging->last_bytes && memcmp(half + staging->last_at, payload, bytes) == 0) {
+        return half + staging->last_at;
+    }
+    if (bytes > half_bytes - staging->used) {
+        return NULL;
+    }
+    memcpy(half + staging->used, payload, bytes);
+    staging->last_at = staging->used;
+    staging->last_bytes = bytes;
+    // half_bytes is a multiple of the alignment, so this stays within it
+    staging->used =
+        (staging->used + bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT * STAGING_ALIGNMENT;
+    return half + staging->last_at;
+}
+
+/** Remember that `peer` has to release message `ticket` before the current half is free again. */
+static void note_reader(hki_staging_t *staging, int peer, uint64_t ticket)
+{
+    hki_staging_half_t *half = &staging->halves[staging->current];
+
+    if (half->tickets[peer] == 0) {
+        half->readers[half->nreaders++] = peer;
+    }
+    half->tickets[peer] = ticket;
+}
+
+/** Put a payload that does not fit into the line where the receiver can read it. */
+static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size_t bytes,
+                         unsigned flags, hki_line_t *line)
+{
+    const size_t half_bytes = seg->base.staging_bytes / 2;
+    const char *at = payload;
+
+    if ((flags & HKI_SEND_COPIED) == 0 && hki_segment_is_direct(&seg->base, payload, bytes)) {
+        line->mode = HKI_PAYLOAD_DIRECT;
+    } else {
+        if (bytes > half_bytes) {
+            return HKI_FAIL(HK_ERR_INTERNAL,
+                            "a message of %zu bytes does not fit in %zu bytes, half the staging "
+                            "memory of a lane",
+                            bytes, half_bytes);
+        }
+        at = stage(&seg->staging[lane], half_bytes, payload, bytes);
+        if (at == NULL) {
+            return HK_IN_PROGRESS;
+        }
+        line->mode = HKI_PAYLOAD_STAGED;
+    }
+    line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
+    line->payload.span.bytes = bytes;
+    line->inline_bytes = 0;
+    return HK_OK;
+}
+
+hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
+                             const void *payload, size_t bytes, unsigned flags,
+                             uint64_t *ticket_out)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    hki_stream_out_t *out = stream_out(seg, lane, peer);
+
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    if (!has_room(out, seg->nlines)) {
+        return HK_IN_PROGRESS;
+    }
+    const uint64_t number = out->sent + 1;
+    hki_line_t *line = line_of(out->ring, seg->nlines, number);
+    if (bytes <= HKI_INLINE_BYTES_MAX) {
+        line->mode = HKI_PAYLOAD_INLINE;
+        line->inline_bytes = (uint8_t)bytes;
+        if (bytes != 0) {
+            memcpy(line->payload.inlined, payload, bytes);
+        }
+    } else {
+        const hk_status_t status = place(seg, lane, payload, bytes, flags, line);
+        if (status != HK_OK) {
+            return status;
+        }
+        if (line->mode == HKI_PAYLOAD_STAGED) {
+            note_reader(&seg->staging[lane], peer, number);
+        }
+    }
+    line->op_number = envelope->op_number;
+    line->check = envelope->check;
+    line->kind = (uint8_t)envelope->kind;
+    atomic_store_explicit(&line->number, number, memory_order_release);
+    out->sent = number;
+    hki_segment_ring(seg, peer);
+    hki_segment_show_busy(seg);
+    *ticket_out = number;
+    return HK_OK;
+}
+
+hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    const hki_stream_in_t *in = stream_in(seg, lane, peer);
+    const uint64_t number = in->released + 1;
+    const hki_line_t *line = &in->ring[number & (seg->nlines - 1)];
+
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    if (atomic_load_explicit(&line->number, memory_order_acquire) != number) {
+        return HK_IN_PROGRESS;
+    }
+    message_out->envelope.op_number = line->op_number;
+    message_out->envelope.check = line->check;
+    message_out->envelope.kind = line->kind;
+    message_out->is_direct = line->mode == HKI_PAYLOAD_DIRECT;
+    if (line->mode == HKI_PAYLOAD_INLINE) {
+        message_out->bytes = line->inline_bytes;
+        message_out->payload = line->inline_bytes == 0 ? NULL : line->payload.inlined;
+    } else {
+        message_out->bytes = line->payload.span.bytes;
+        message_out->payload =
+            (const void *)((uintptr_t)seg->world->base + (uintptr_t)line->payload.span.offset);
+    }
+    return HK_OK;
+}
+
+static void publish_stream(hki_segment_t *seg, hki_stream_in_t *in, int peer)
+{
+    in->published = in->released;
+    atomic_store_explicit(&in->consumed->number, in->released, memory_order_release);
+    hki_segment_ring(seg, peer);
+}
+
+void hki_segment_publish(hki_segment_t *seg)
+{
+    const int nranks = seg->base.nranks;
+
+    if (!seg->is_unpublished) {
+        return;
+    }
+    seg->is_unpublished = false;
+    for (int i = 0; i < seg->base.nlanes * nranks; i++) {
+        if (seg->in[i].published != seg->in[i].released) {
+            publish_stream(seg, &seg->in[i], i % nranks);
+        }
+    }
+}
+
+void hki_segment_release(hki_endpoint_t *ep, int lane, int peer)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    hki_stream_in_t *in = stream_in(seg, lane, peer);
+    const hki_line_t *line = &in->ring[(in->released + 1) & (seg->nlines - 1)];
+
+    if (hki_segment_is_forked(seg)) {
+        return;
+    }
+    in->released++;
+    if (line->mode != HKI_PAYLOAD_INLINE || in->released - in->published >= seg->nlines / 2) {
+        publish_stream(seg, in, peer);
+    } else {
+        seg->is_unpublished = true;
+    }
+    hki_segment_show_busy(seg);
+}
+
+static bool is_released(hki_stream_out_t *out, uint64_t ticket)
+{
+    if (out->consumed_seen < ticket) {
+        out->consumed_seen = atomic_load_explicit(&out->consumed->number, memory_order_acquire);
+    }
+    return out->consumed_seen >= ticket;
+}
+
+bool hki_segment_is_consumed(hki_endpoint_t *ep, int lane, int peer, uint64_t ticket)
+{
+    return is_released(stream_out(hki_segment_of(ep), lane, peer), ticket);
+}
+
+hk_status_t hki_segment_begin_run(hki_endpoint_t *ep, int lane)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    hki_staging_t *staging = &seg->staging[lane];
+    hki_staging_half_t *next = &staging->halves[1 - staging->current];
+
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    while (next->nreaders > 0) {
+        const int peer = next->readers[next->nreaders - 1];
+        if (!is_released(stream_out(seg, lane, peer), next->tickets[peer])) {
+            return HK_IN_PROGRESS;
+        }
+        next->tickets[peer] = 0;
+        next->nreaders--;
+    }
+    staging->current = 1 - staging->current;
+    staging->used = 0;
+    staging->last_bytes = 0;
+    return HK_OK;
+}
+
+bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes)
+{
+    const hki_world_t *world = hki_segment_of_const(ep)->world;
+    const uintptr_t begin = (uintptr_t)world->base;
+    const uintptr_t at = (uintptr_t)memory;
+
+    return world->is_private ||
+           (at >= begin && at - begin <= world->bytes && bytes <= world->bytes - (at - begin));
+}

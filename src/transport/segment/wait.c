@@ -1,0 +1,197 @@
+/**
+ * @file wait.c
+ * @brief Waiting without hanging: spin, yield, sleep; and noticing meanwhile who has gone.
+ *
+ * No wake-up is lost. A rank that wants to sleep arms its bell, and then returns once more to its
+ * caller, who polls everything; only the wait() after that sleeps, and only while the bell is
+ * still armed. A sender first stores the message and then looks at the bell. Both sides have a
+ * full fence between their store and their look, so at least one sees the other's store: either the
+ * caller's last poll finds the message, or the sender finds the bell armed, disarms it and wakes.
+ * If it is disarmed before the sleep begins, the futex does not sleep at all.
+ *
+ * A rank that has gone may have left messages. So the first time that its end is seen, wait() only
+ * returns, for the caller to poll; if that made no progress (it comes back with the same waiter),
+ * nothing of use is left, and the group fails.
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "topo/cpus.h"
+#include "transport/segment/endpoint.h"
+#include "transport/segment/futex.h"
+
+enum {
+    SPIN_ROUNDS = 2000, /**< some 50 us */
+    YIELD_ROUNDS = 32,
+    CLOCK_ROUNDS = 64, /**< how often a spinning rank looks at the clock */
+    CHECK_NS_PER_RANK = 10000,
+};
+
+#define CHECK_NS       UINT64_C(1000000)    /* between looks at the peers */
+#define CORES_CHECK_NS UINT64_C(1000000000) /* between looks at the cores we may use */
+#define SLEEP_NS_MAX   UINT64_C(20000000)
+
+/** A full fence between a store and a later load of another word. */
+static void fence(void)
+{
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#    pragma GCC diagnostic push
+#    pragma GCC diagnostic ignored "-Wtsan" // it is not modelled there, and nothing relies on that
+    atomic_thread_fence(memory_order_seq_cst);
+#    pragma GCC diagnostic pop
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+void hki_segment_ring(const hki_segment_t *seg, int peer)
+{
+    _Atomic uint32_t *bell = &seg->blocks[peer].bell;
+
+    fence();
+    if (atomic_load_explicit(bell, memory_order_relaxed) == HKI_BELL_ARMED &&
+        atomic_exchange_explicit(bell, HKI_BELL_AWAKE, memory_order_acq_rel) == HKI_BELL_ARMED) {
+        hki_futex_wake(bell, seg->world->is_private);
+    }
+}
+
+/** This rank waits: others may want to know when they look for somebody to blame. */
+static void show_waiting(hki_segment_t *seg, int peer, uint64_t now_ns)
+{
+    seg->is_shown_waiting = true;
+    atomic_store_explicit(&seg->mine->waits_for, peer < 0 ? HKI_WAITS_FOR_SEVERAL : peer,
+                          memory_order_relaxed);
+    atomic_store_explicit(&seg->mine->heartbeat_ns, now_ns, memory_order_relaxed);
+}
+
+/** Has this peer left by its own will? NULL if not. */
+static const char *leaving_of(const hki_segment_t *seg, int peer)
+{
+    switch (atomic_load_explicit(&seg->blocks[peer].state, memory_order_acquire)) {
+    case HKI_RANK_CLOSED:
+        return "has closed the communicator";
+    case HKI_RANK_EXITED:
+        return "has exited without closing the communicator";
+    default:
+        return NULL;
+    }
+}
+
+/** A peer whose process has ended before it left the group, or -1. */
+static int find_dead(hki_segment_t *seg)
+{
+    for (int peer = 0; peer < seg->base.nranks; peer++) {
+        seg->is_asked[peer] = peer != seg->base.rank && leaving_of(seg, peer) == NULL;
+    }
+    const int dead =
+        seg->world->ops->find_dead(seg->world, seg->world_ranks, seg->is_asked, seg->base.nranks);
+    // It may have left between our look at its state and its end: then it is not dead but gone.
+    return dead >= 0 && leaving_of(seg, dead) == NULL ? dead : -1;
+}
+
+static void fail_for(hki_segment_t *seg, int peer)
+{
+    const char *leaving = leaving_of(seg, peer);
+    char who[64];
+    char how[128];
+    char text[256];
+
+    hki_segment_describe(seg, peer, who, sizeof(who));
+    if (leaving == NULL) {
+        seg->world->ops->describe_end(seg->world, seg->world_ranks[peer], how, sizeof(how));
+        leaving = how;
+    }
+    (void)snprintf(text, sizeof(text), "%s %s", who, leaving);
+    hki_segment_fail(&seg->base, HK_ERR_PEER_FAILED, peer, text);
+}
+
+/** Look whether somebody has gone whom we cannot do without. */
+static hk_status_t check_peers(hki_segment_t *seg, const hki_waiter_t *waiter, int peer)
+{
+    int gone = find_dead(seg);
+
+    if (gone < 0 && peer >= 0 && leaving_of(seg, peer) != NULL) {
+        gone = peer;
+    }
+    if (gone >= 0 && gone == seg->suspect && waiter->rounds > seg->suspect_rounds) {
+        fail_for(seg, gone);
+        return hki_segment_report(seg);
+    }
+    seg->suspect = gone;
+    seg->suspect_rounds = waiter->rounds;
+    return HK_OK;
+}
+
+/** Every millisecond or so: peers; every second: cores. A suspect is looked at again at once. */
+static hk_status_t check(hki_segment_t *seg, const hki_waiter_t *waiter, int peer, uint64_t now_ns)
+{
+    const uint64_t pause_ns = CHECK_NS + (uint64_t)seg->base.nranks * CHECK_NS_PER_RANK;
+
+    if (seg->suspect < 0 && now_ns - seg->checked_ns < pause_ns) {
+        return HK_OK;
+    }
+    seg->checked_ns = now_ns;
+    if (now_ns - seg->cores_checked_ns >= CORES_CHECK_NS) {
+        seg->cores_checked_ns = now_ns;
+        seg->base.ranks_per_core = hki_ranks_per_core(seg->world->nranks);
+        seg->can_spin =
+            seg->world->spin == 1 || (seg->world->spin != 0 && seg->base.ranks_per_core == 1);
+    }
+    show_waiting(seg, peer, now_ns);
+    return check_peers(seg, waiter, peer);
+}
+
+/** Arm the bell and return; or, if it is armed since the last round, sleep. */
+static void sleep_or_arm(hki_segment_t *seg, uint64_t slice_ns)
+{
+    _Atomic uint32_t *bell = &seg->mine->bell;
+
+    if (atomic_load_explicit(bell, memory_order_acquire) == HKI_BELL_ARMED) {
+        hki_futex_wait(bell, HKI_BELL_ARMED, slice_ns < SLEEP_NS_MAX ? slice_ns : SLEEP_NS_MAX,
+                       seg->world->is_private);
+        return;
+    }
+    atomic_store_explicit(bell, HKI_BELL_ARMED, memory_order_release);
+    fence();
+}
+
+hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    const uint32_t spin_rounds = seg->can_spin ? SPIN_ROUNDS : 0;
+    const uint32_t round = waiter->rounds;
+
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    waiter->rounds = round == UINT32_MAX ? spin_rounds + YIELD_ROUNDS : round + 1;
+    if (round < spin_rounds || seg->world->spin == 1) {
+        if (round == 0) {
+            hki_segment_publish(seg);
+        }
+        cpu_relax();
+        if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1) {
+            return HK_OK;
+        }
+        return check(seg, waiter, peer, hki_clock_ns());
+    }
+    hki_segment_publish(seg);
+    const uint64_t now_ns = hki_clock_ns();
+    if (round < spin_rounds + YIELD_ROUNDS) {
+        (void)sched_yield();
+    } else {
+        show_waiting(seg, peer, now_ns);
+        sleep_or_arm(seg, slice_ns);
+    }
+    return check(seg, waiter, peer, now_ns);
+}

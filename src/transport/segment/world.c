@@ -1,0 +1,169 @@
+/**
+ * @file world.c
+ * @brief Life of a world and of the memory handed out from this process's arena.
+ */
+#include "transport/segment/world.h"
+
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include "base/error.h"
+#include "topo/memory.h"
+#include "transport/segment/layout.h"
+
+#define GIB             (UINT64_C(1) << 30)
+#define ARENA_BYTES_MAX (64 * GIB)
+#define WORLD_BYTES_MAX (1024 * GIB) /* the thread sanitizer has little more address space */
+#define WORLD_BYTES_MIN (UINT64_C(1) << 20)
+
+atomic_uint hki_forks;
+static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&hki_forks, 1, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+hk_status_t hki_world_init(hki_world_t *world, uint64_t offset, uint64_t bytes)
+{
+    (void)pthread_once(&g_fork_once, watch_forks);
+    world->birth = hki_fork_count();
+    const hk_status_t status = hki_arena_init(&world->arena, offset, bytes);
+    if (status != HK_OK) {
+        return status;
+    }
+    (void)pthread_mutex_init(&world->mutex, NULL); // cannot fail on Linux
+    return HK_OK;
+}
+
+void hki_world_fini(hki_world_t *world)
+{
+    hki_arena_fini(&world->arena);
+    (void)pthread_mutex_destroy(&world->mutex);
+}
+
+static void put_locked(hki_world_t *world, uint64_t offset, uint64_t bytes)
+{
+    // A forked child has a copy of the book but not of the memory: leave that to the parent.
+    if (world->birth == hki_fork_count()) {
+        world->ops->decommit(world, offset, bytes);
+    }
+    (void)hki_arena_put(&world->arena, offset);
+}
+
+/** Give back the memory of groups that all members have left. */
+static void sweep_locked(hki_world_t *world)
+{
+    hki_extent_t *next;
+
+    for (hki_extent_t *extent = world->arena.used; extent != NULL; extent = next) {
+        next = extent->next;
+        if (extent->is_retired) {
+            const hki_head_t *head = (const void *)(world->base + extent->offset);
+            if (atomic_load_explicit(&head->left, memory_order_acquire) == head->nranks) {
+                put_locked(world, extent->offset, extent->bytes);
+            }
+        }
+    }
+}
+
+void hki_world_retain(hki_world_t *world)
+{
+    (void)pthread_mutex_lock(&world->mutex);
+    world->users++;
+    (void)pthread_mutex_unlock(&world->mutex);
+}
+
+void hki_world_release(hki_world_t *world)
+{
+    (void)pthread_mutex_lock(&world->mutex);
+    const bool is_last = --world->users == 0;
+    sweep_locked(world);
+    (void)pthread_mutex_unlock(&world->mutex);
+    if (is_last) {
+        world->ops->destroy(world);
+    }
+}
+
+hk_status_t hki_world_get(hki_world_t *world, uint64_t bytes, uint64_t commit_bytes,
+                          uint64_t *offset_out)
+{
+    uint64_t offset = 0;
+
+    (void)pthread_mutex_lock(&world->mutex);
+    sweep_locked(world);
+    hk_status_t status = hki_arena_get(&world->arena, bytes, &offset);
+    if (status == HK_OK && commit_bytes != 0) {
+        status = world->ops->commit(world, offset, commit_bytes);
+        if (status != HK_OK) {
+            put_locked(world, offset, bytes); // a part may have become real
+        }
+    }
+    (void)pthread_mutex_unlock(&world->mutex);
+    if (status == HK_OK) {
+        *offset_out = offset;
+    }
+    return status;
+}
+
+bool hki_world_put(hki_world_t *world, uint64_t offset)
+{
+    (void)pthread_mutex_lock(&world->mutex);
+    const hki_extent_t *extent = hki_arena_find(&world->arena, offset);
+    const bool is_ours = extent != NULL;
+    if (is_ours) {
+        put_locked(world, offset, extent->bytes);
+    }
+    (void)pthread_mutex_unlock(&world->mutex);
+    return is_ours;
+}
+
+void hki_world_retire(hki_world_t *world, uint64_t offset)
+{
+    (void)pthread_mutex_lock(&world->mutex);
+    hki_extent_t *extent = hki_arena_find(&world->arena, offset);
+    HKI_ASSERT(extent != NULL);
+    extent->is_retired = true;
+    sweep_locked(world);
+    (void)pthread_mutex_unlock(&world->mutex);
+}
+
+/** The soft limit of a resource, as bytes. */
+static uint64_t limit_bytes(int resource)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return UINT64_MAX;
+    }
+    return limit.rlim_cur;
+}
+
+uint64_t hki_world_bytes_max(void)
+{
+    const uint64_t space = limit_bytes(RLIMIT_AS) / 2; // the program needs some, too
+    const uint64_t file = limit_bytes(RLIMIT_FSIZE);   // counts for memory files as well
+    uint64_t bytes = WORLD_BYTES_MAX;
+
+    bytes = space < bytes ? space : bytes;
+    return file < bytes ? file : bytes;
+}
+
+uint64_t hki_world_arena_bytes(int nranks, uint64_t bytes_max)
+{
+    uint64_t bytes = WORLD_BYTES_MIN;
+    const uint64_t wanted = 2 * hki_memory_total();
+
+    while (bytes < wanted && bytes < ARENA_BYTES_MAX) {
+        bytes *= 2;
+    }
+    if (bytes > bytes_max / (uint64_t)nranks) {
+        bytes = bytes_max / (uint64_t)nranks;
+    }
+    return bytes / HKI_ARENA_PAGE_BYTES * HKI_ARENA_PAGE_BYTES;
+}

@@ -1,0 +1,86 @@
+/**
+ * @file world.h
+ * @brief The memory that all ranks of a job on this host see, and what is known about its ranks.
+ *
+ * A world is one mapping: the arenas of the ranks, one after the other. It is named by offsets, since
+ * every process maps it at another address. A process hands out memory of its own arena only, so
+ * that no lock between processes is needed. Ranks that are threads of one process share one arena
+ * and one hki_world_t.
+ *
+ * Threads: all calls may be made by any thread of the process.
+ */
+#ifndef HKI_TRANSPORT_SEGMENT_WORLD_H
+#define HKI_TRANSPORT_SEGMENT_WORLD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "transport/segment/arena.h"
+
+typedef struct hki_world hki_world_t;
+
+/** What differs between threads and processes. */
+typedef struct hki_world_ops {
+    /** Make pages real, zeroed. @return HK_OK, HK_ERR_NO_MEMORY (needed and available bytes) */
+    hk_status_t (*commit)(hki_world_t *world, uint64_t offset, uint64_t bytes);
+    /** Give pages back; they read as zero when committed again. */
+    void (*decommit)(hki_world_t *world, uint64_t offset, uint64_t bytes);
+    /** First of the `nranks` world ranks whose process has ended and which is_asked about, as an
+     *  index into `ranks`; -1: all live. */
+    int (*find_dead)(hki_world_t *world, const int *ranks, const bool *is_asked, int nranks);
+    /** Has someone stopped this rank's process (SIGSTOP, a debugger)? */
+    bool (*is_stopped)(const hki_world_t *world, int rank);
+    /** How the process of a dead rank ended: "was killed by signal 9"; may wait up to 0.1 s. */
+    void (*describe_end)(hki_world_t *world, int rank, char *text, size_t text_bytes);
+    /** Unmap, close, and free `world` itself. */
+    void (*destroy)(hki_world_t *world);
+} hki_world_ops_t;
+
+struct hki_world {
+    const hki_world_ops_t *ops;
+    char *base;
+    uint64_t bytes;
+    int nranks;            /**< of the world */
+    int spin;              /**< see hk_comm_opts_t */
+    bool is_private;       /**< one process: all memory is direct */
+    unsigned birth;        /**< hki_fork_count() when it was made */
+    const int *pids;       /**< (nranks,) or NULL if all are this process */
+    pthread_mutex_t mutex; /**< guards what follows */
+    hki_arena_t arena;
+    int users; /**< endpoints */
+};
+
+/** Initialise the common part, with the arena [offset, offset + bytes). users = 0. */
+hk_status_t hki_world_init(hki_world_t *world, uint64_t offset, uint64_t bytes);
+/** Undo hki_world_init(). */
+void hki_world_fini(hki_world_t *world);
+
+void hki_world_retain(hki_world_t *world);
+/** The last one destroys it. */
+void hki_world_release(hki_world_t *world);
+
+/** Take memory of this process's arena; `commit_bytes` of it, from its start, are made real. */
+hk_status_t hki_world_get(hki_world_t *world, uint64_t bytes, uint64_t commit_bytes,
+                          uint64_t *offset_out);
+/** Give it back. @return false if it was not handed out here */
+bool hki_world_put(hki_world_t *world, uint64_t offset);
+/** Give it back later, once the group whose head lies at its start has been left by all. */
+void hki_world_retire(hki_world_t *world, uint64_t offset);
+
+/** The largest mapping this process may make [bytes], by its limits: for choosing arenas. */
+uint64_t hki_world_bytes_max(void);
+/** Bytes of one of `nranks` arenas in a world of at most `bytes_max`. */
+uint64_t hki_world_arena_bytes(int nranks, uint64_t bytes_max);
+
+/** Forks between this process and the one that made its first world. See hki_fork_count(). */
+extern atomic_uint hki_forks;
+
+/** Differs from its value at some earlier time if this is a child that was forked since then. */
+static inline unsigned hki_fork_count(void)
+{
+    return atomic_load_explicit(&hki_forks, memory_order_relaxed);
+}
+
+#endif /* HKI_TRANSPORT_SEGMENT_WORLD_H */

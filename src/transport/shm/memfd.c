@@ -1,0 +1,74 @@
+/**
+ * @file memfd.c
+ * @brief memfd_create(), fallocate().
+ */
+#include "transport/shm/memfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "topo/memory.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#    define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#endif
+
+hk_status_t hki_memfd_create(const char *label, uint64_t bytes, int *fd_out)
+{
+    int fd = memfd_create(label, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+    if (fd < 0 && errno == EINVAL) {
+        fd = memfd_create(label, MFD_CLOEXEC); // an older kernel
+    }
+    if (fd < 0) {
+        return HKI_FAIL(HK_ERR_SYSTEM, "memfd_create: %s%s", strerror(errno),
+                        errno == ENOSYS ? "; Linux 3.17 or later is needed" : "");
+    }
+    if (ftruncate(fd, (off_t)bytes) != 0) {
+        const int error = errno;
+        (void)close(fd);
+        return HKI_FAIL(HK_ERR_SYSTEM, "memory file of %llu bytes: %s", (unsigned long long)bytes,
+                        strerror(error));
+    }
+    *fd_out = fd;
+    return HK_OK;
+}
+
+static hk_status_t no_memory(uint64_t bytes, uint64_t available, const char *reason)
+{
+    return HKI_FAIL(HK_ERR_NO_MEMORY,
+                    "shared memory: %llu bytes needed, about %llu available (%s); ask for less, or "
+                    "raise the memory limit of the container",
+                    (unsigned long long)bytes, (unsigned long long)available, reason);
+}
+
+hk_status_t hki_memfd_commit(int fd, uint64_t offset, uint64_t bytes)
+{
+    int error;
+    const uint64_t available = hki_memory_available();
+
+    // A control group that runs out kills instead of refusing, so look before.
+    if (bytes > available) {
+        return no_memory(bytes, available, "free memory and control group limits");
+    }
+    do {
+        error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    } while (error == EINTR);
+    if (error == ENOSPC || error == ENOMEM || error == EFBIG) {
+        return no_memory(bytes, available, strerror(error));
+    }
+    if (error != 0) {
+        return HKI_FAIL(HK_ERR_SYSTEM, "fallocate of %llu bytes: %s", (unsigned long long)bytes,
+                        strerror(error));
+    }
+    return HK_OK;
+}
+
+void hki_memfd_decommit(int fd, uint64_t offset, uint64_t bytes)
+{
+    (void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
+}
