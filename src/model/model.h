@@ -76,7 +76,7 @@ typedef struct hki_param_info {
     bool has_decay; /**< weight decay applies: matrices yes, biases and norms no */
     int tie;        /**< index of the parameter that this one always equals, -1: none. Both have a
                          slot and a gradient of their own; the trainer adds the two gradients (that
-                         of `tie` first) and steps both with the sum. Digests, norms, checkpoints
+                         of the parameter `tie` first) and steps both with the sum. Digests, norms, checkpoints
                          and parameter counts skip the copy */
 } hki_param_info_t;
 
