@@ -10,22 +10,22 @@
 #include <hocket/schedule.h>
 
 /** Every collective: name, lower-case name. */
-#define HKI_COLL_MAP(X)                  \
-    X(BROADCAST, "broadcast")            \
-    X(REDUCE, "reduce")                  \
-    X(SCATTER, "scatter")                \
-    X(GATHER, "gather")                  \
-    X(ALL_GATHER, "all_gather")          \
-    X(REDUCE_SCATTER, "reduce_scatter")  \
-    X(ALL_REDUCE, "all_reduce")          \
-    X(ALL_TO_ALL, "all_to_all")          \
+#define HKI_COLL_MAP(X)                 \
+    X(BROADCAST, "broadcast")           \
+    X(REDUCE, "reduce")                 \
+    X(SCATTER, "scatter")               \
+    X(GATHER, "gather")                 \
+    X(ALL_GATHER, "all_gather")         \
+    X(REDUCE_SCATTER, "reduce_scatter") \
+    X(ALL_REDUCE, "all_reduce")         \
+    X(ALL_TO_ALL, "all_to_all")         \
     X(BARRIER, "barrier")
 
 typedef enum hki_coll {
 #define HKI_COLL_ENUM(name, text) HKI_COLL_##name,
     HKI_COLL_MAP(HKI_COLL_ENUM)
 #undef HKI_COLL_ENUM
-    HKI_COLL_COUNT
+        HKI_COLL_COUNT
 } hki_coll_t;
 
 /**
@@ -58,12 +58,12 @@ typedef hki_cost_t (*hki_cost_fn)(int nranks, double block_bytes);
 
 typedef struct hki_algo {
     hki_coll_t coll;
-    const char *name;     /**< "direct", unique within a collective */
-    const char *text;     /**< when to use it, one line */
+    const char *name; /**< "direct", unique within a collective */
+    const char *text; /**< when to use it, one line */
     hki_algo_fn build;
     hki_cost_fn cost;
-    bool is_tree_order;   /**< keeps the canonical order; false: runs only with HK_ORDER_ANY */
-    bool is_block_form;   /**< works with blocks of unequal lengths (the v forms) by clipping */
+    bool is_tree_order; /**< keeps the canonical order; false: runs only with HK_ORDER_ANY */
+    bool is_block_form; /**< works with blocks of unequal lengths (the v forms) by clipping */
 } hki_algo_t;
 
 /** "all_reduce" and the like. */

@@ -1,0 +1,46 @@
+/**
+ * @file cost.c
+ * @brief Predicts the time of an algorithm and finds the cheapest one that is allowed.
+ *
+ * Method: time = alpha * messages + beta * bytes + gamma * reduced bytes, on the busiest chain of
+ * ranks (Hockney's model with a term for sums). The first of equals wins, in the order of
+ * registry.def.
+ */
+#include "algo/algo.h"
+
+#include "base/error.h"
+
+double hki_algo_time(const hki_algo_t *algo, const hki_cost_params_t *params, int nranks,
+                     double block_bytes)
+{
+    const hki_cost_t cost = algo->cost(nranks, block_bytes);
+
+    return params->alpha_ns * cost.messages + params->beta_ns * cost.sent_bytes +
+           params->gamma_ns * cost.reduced_bytes;
+}
+
+const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_cost_params_t *params, int nranks,
+                                  double block_bytes, bool any_order, bool needs_blocks)
+{
+    const hki_algo_t *best = NULL;
+    double best_ns = 0;
+    int count;
+    const hki_algo_t *algos = hki_algo_all(&count);
+
+    for (int i = 0; i < count; i++) {
+        const hki_algo_t *algo = &algos[i];
+
+        if (algo->coll != coll || (needs_blocks && !algo->is_block_form) ||
+            (!any_order && !algo->is_tree_order)) {
+            continue;
+        }
+        const double ns = hki_algo_time(algo, params, nranks, block_bytes);
+
+        if (best == NULL || ns < best_ns) {
+            best = algo;
+            best_ns = ns;
+        }
+    }
+    HKI_ASSERT(best != NULL); // registry_test: every collective has one in block form, tree order
+    return best;
+}
