@@ -90,7 +90,7 @@ install_with_apt() {
             die "not root and no sudo here. As root: apt-get update && apt-get install $missing"
         root=sudo
     fi
-    apt="$root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120"
+    apt="$root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120"
     # shellcheck disable=SC2086  # words on purpose, here and below
     apt_knows $missing || run $apt update
     wanted=
