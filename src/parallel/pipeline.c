@@ -8,6 +8,7 @@
  */
 #include "parallel/pipeline.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <hocket/coll.h>
@@ -15,6 +16,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+
+enum { CAUSE_BYTES = 1024 };
 
 /** Requests of one slot, NULL when there is none. */
 typedef struct traffic {
@@ -187,8 +190,11 @@ hk_status_t hki_pipeline_run(hki_pipeline_t *pipeline, bool is_forward_only)
                             after < end ? &next : NULL);
         index = after;
     }
-    if (status != HK_OK) { // the other stages must not wait for messages that will never come
-        hk_comm_abort(pipeline->opts.comm, "a pipeline stage failed");
+    if (status == HK_OK) {
+        return requests_end(pipeline, status);
     }
-    return requests_end(pipeline, status);
+    char cause[CAUSE_BYTES]; // ending the requests below fails too, and is not what went wrong
+    (void)snprintf(cause, sizeof(cause), "%s", hk_last_error());
+    hk_comm_abort(pipeline->opts.comm, cause); // or the other stages would wait for our messages
+    return hki_fail_again(requests_end(pipeline, status), cause);
 }
