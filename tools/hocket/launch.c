@@ -47,6 +47,7 @@ typedef struct rank_state {
 typedef struct launch {
     const hki_launch_opts_t *opts;
     hki_job_t job;
+    hki_board_t *board;   /**< owned */
     rank_state_t *ranks;  /**< (nranks,) owned */
     struct pollfd *polls; /**< (3 + 2 nranks,) owned */
     hki_sink_t sinks[2];
@@ -133,26 +134,22 @@ static void check_deadline(launch_t *launch)
     }
 }
 
-static rank_state_t *find_rank(launch_t *launch, pid_t pid, int *rank_out)
+/** @return the rank of a process, or -1 */
+static int find_rank(const launch_t *launch, pid_t pid)
 {
     for (int rank = 0; rank < launch->opts->nranks; rank++) {
         if (launch->ranks[rank].pid == pid && !launch->ranks[rank].is_done) {
-            *rank_out = rank;
-            return &launch->ranks[rank];
+            return rank;
         }
     }
-    return NULL;
+    return -1;
 }
 
-static void end_rank(launch_t *launch, const siginfo_t *end)
+static void end_rank(launch_t *launch, int rank, const siginfo_t *end)
 {
+    rank_state_t *state = &launch->ranks[rank];
     char text[128];
-    int rank;
-    rank_state_t *state = find_rank(launch, end->si_pid, &rank);
 
-    if (state == NULL) {
-        return;
-    }
     describe(end, text, sizeof(text));
     state->end = *end;
     state->is_done = true;
@@ -178,10 +175,18 @@ static void reap(launch_t *launch)
     siginfo_t end = {.si_pid = 0};
 
     while (waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0) {
+        const int rank = find_rank(launch, end.si_pid);
         siginfo_t again;
-        (void)kill(-end.si_pid, SIGKILL);
+        if (rank >= 0) { // first of all: the other ranks are waiting for the reason
+            const bool is_exit = end.si_code == CLD_EXITED;
+            hki_board_set(launch->board, rank, is_exit ? HKI_BOARD_EXITED : HKI_BOARD_SIGNALED,
+                          end.si_status);
+            (void)kill(-end.si_pid, SIGKILL);
+        }
         (void)waitid(P_PID, (id_t)end.si_pid, &again, WEXITED);
-        end_rank(launch, &end);
+        if (rank >= 0) {
+            end_rank(launch, rank, &end);
+        }
         end.si_pid = 0;
     }
 }
@@ -363,6 +368,11 @@ static hk_status_t create(launch_t *launch, const hki_launch_opts_t *opts)
         launch->ranks[i / 2].streams[i % 2] =
             (hki_stream_t){.fd = -1, .sink = &launch->sinks[i % 2]};
     }
+    const hk_status_t status = hki_board_create(opts->nranks, &launch->board);
+    if (status != HK_OK) {
+        return status;
+    }
+    hki_board_value(launch->board, launch->job.board);
     return prepare(launch);
 }
 
@@ -378,6 +388,7 @@ static void destroy(launch_t *launch)
     if (launch->signal_fd >= 0) {
         (void)close(launch->signal_fd);
     }
+    hki_board_destroy(&launch->board);
     hki_free(launch->ranks);
     hki_free(launch->polls);
 }

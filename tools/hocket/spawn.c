@@ -73,7 +73,7 @@ int hki_job_init(hki_job_t *job, const hki_launch_opts_t *opts)
 {
     const char *program = opts->argv[0];
 
-    *job = (hki_job_t){.opts = opts, .board_fd = -1, .launcher = getpid()};
+    *job = (hki_job_t){.opts = opts, .launcher = getpid()};
     if (!find_program(program, job->path, sizeof(job->path))) {
         (void)fprintf(stderr,
                       "hocket %s: program %.160s was not found; give its path, e.g. ./%.60s\n",
@@ -118,10 +118,8 @@ static bool set_environment(const hki_job_t *job, int rank)
     if (job->opts->timeout_s > 0 && setenv("HOCKET_TIMEOUT", seconds, 1) != 0) {
         return false;
     }
-    if (job->board_fd >= 0 && !set_number("HOCKET_BOARD", job->board_fd)) {
-        return false;
-    }
-    return set_number("HOCKET_RANK", rank) && set_number("HOCKET_NRANKS", job->opts->nranks) &&
+    return setenv(HKI_BOARD_VARIABLE, job->board, 1) == 0 && set_number("HOCKET_RANK", rank) &&
+           set_number("HOCKET_NRANKS", job->opts->nranks) &&
            setenv("HOCKET_JOB", job->name, 1) == 0 && setenv("HOCKET_SECRET", job->secret, 1) == 0;
 }
 
@@ -168,9 +166,6 @@ static _Noreturn void child_main(const hki_job_t *job, int rank, int out, int er
     (void)setpgid(0, 0);
     if (!set_files(rank, out, err)) {
         child_fail(job, rank, "standard files");
-    }
-    if (job->board_fd >= 0 && fcntl(job->board_fd, F_SETFD, 0) != 0) {
-        child_fail(job, rank, "board");
     }
     if (!set_environment(job, rank)) {
         child_fail(job, rank, "environment");

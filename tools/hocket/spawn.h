@@ -12,19 +12,20 @@
 #include <hocket/base.h>
 
 #include "launch.h"
+#include "transport/shm/board.h"
 
 enum { HKI_SECRET_BYTES = 65 };
 
 /** What all ranks of a job share. */
 typedef struct hki_job {
-    const hki_launch_opts_t *opts; /**< borrowed */
-    char path[4096];               /**< program to execute */
-    char name[48];                 /**< HOCKET_JOB, unique on this host */
-    char secret[HKI_SECRET_BYTES]; /**< HOCKET_SECRET, 32 random bytes in hexadecimal */
-    int board_fd;                  /**< HOCKET_BOARD: inherited by the ranks; -1: none */
-    pid_t launcher;                /**< this process */
-    sigset_t old_mask;             /**< the ranks' signal mask */
-    struct rlimit old_files;       /**< the ranks' limit of open files */
+    const hki_launch_opts_t *opts;     /**< borrowed */
+    char path[4096];                   /**< program to execute */
+    char name[48];                     /**< HOCKET_JOB, unique on this host */
+    char secret[HKI_SECRET_BYTES];     /**< HOCKET_SECRET, 32 random bytes in hexadecimal */
+    char board[HKI_BOARD_VALUE_BYTES]; /**< HOCKET_BOARD */
+    pid_t launcher;                    /**< this process */
+    sigset_t old_mask;                 /**< the ranks' signal mask */
+    struct rlimit old_files;           /**< the ranks' limit of open files */
 } hki_job_t;
 
 /** Find the program, name the job, draw the secret. @return 0, or the exit status (printed) */

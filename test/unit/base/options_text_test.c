@@ -1,5 +1,5 @@
 /*
- * Help, manual and completion: every visible option of the table stands in each of the three, hidden
+ * Help, manual, completion: every visible option of the table stands in each of them, hidden
  * ones in none; and each is right or marked as failed when any single allocation fails.
  */
 #include "support/hk_test.h"
