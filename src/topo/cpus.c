@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "topo/cgroup.h"
+#include "topo/file.h"
 
 enum { PATH_BYTES = 2304, CPUS_MAX = 8192 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "topo/cgroup.h"
+#include "topo/file.h"
 
 enum { PATH_BYTES = 2304, KIB = 1024 };
 

@@ -49,7 +49,7 @@ static void local_describe_end(hki_world_t *world, int rank, char *text, size_t 
 static void local_destroy(hki_world_t *world)
 {
     (void)munmap(world->base, world->bytes);
-    hki_world_fini(world);
+    hki_world_end(world);
     hki_free(world);
 }
 
@@ -88,10 +88,10 @@ static hk_status_t local_world_create(int nranks, int spin, hki_world_t **world_
         return HKI_FAIL(HK_ERR_NO_MEMORY, "no address space is left; see ulimit -v");
     }
     world->base = base;
-    const hk_status_t status = hki_world_init(world, 0, world->bytes);
+    hki_world_begin(world);
+    const hk_status_t status = hki_arena_init(&world->arena, 0, world->bytes);
     if (status != HK_OK) {
-        (void)munmap(base, world->bytes);
-        hki_free(world);
+        local_destroy(world);
         return status;
     }
     *world_out = world;

@@ -118,6 +118,9 @@ typedef struct hki_group_shape {
     size_t staging_bytes; /**< for each rank and lane; a multiple of two pages */
 } hki_group_shape_t;
 
+/** Write the head of a group into its zeroed memory, of which all but the staging is real. */
+void hki_group_init(void *memory, const hki_group_shape_t *shape);
+
 /** Make a group's memory in this process's arena. @param[out] offset_out  in the world */
 hk_status_t hki_group_create(hki_world_t *world, const hki_group_shape_t *shape,
                              uint64_t *offset_out);

@@ -75,6 +75,17 @@ hki_group_shape_t hki_group_shape(int nranks, int nlanes, size_t staging_bytes)
     return shape;
 }
 
+void hki_group_init(void *memory, const hki_group_shape_t *shape)
+{
+    hki_head_t *head = memory;
+
+    head->magic = GROUP_MAGIC;
+    head->nranks = (uint32_t)shape->nranks;
+    head->nlanes = (uint32_t)shape->nlanes;
+    head->nlines = hki_layout(shape->nranks, shape->nlanes, shape->staging_bytes).nlines;
+    head->staging_bytes = shape->staging_bytes;
+}
+
 hk_status_t hki_group_create(hki_world_t *world, const hki_group_shape_t *shape,
                              uint64_t *offset_out)
 {
@@ -85,12 +96,7 @@ hk_status_t hki_group_create(hki_world_t *world, const hki_group_shape_t *shape,
     if (status != HK_OK) {
         return status;
     }
-    hki_head_t *head = (void *)(world->base + offset);
-    head->magic = GROUP_MAGIC;
-    head->nranks = (uint32_t)shape->nranks;
-    head->nlanes = (uint32_t)shape->nlanes;
-    head->nlines = layout.nlines;
-    head->staging_bytes = shape->staging_bytes;
+    hki_group_init(world->base + offset, shape);
     *offset_out = offset;
     return HK_OK;
 }

@@ -29,19 +29,14 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, count_fork);
 }
 
-hk_status_t hki_world_init(hki_world_t *world, uint64_t offset, uint64_t bytes)
+void hki_world_begin(hki_world_t *world)
 {
     (void)pthread_once(&g_fork_once, watch_forks);
     world->birth = hki_fork_count();
-    const hk_status_t status = hki_arena_init(&world->arena, offset, bytes);
-    if (status != HK_OK) {
-        return status;
-    }
     (void)pthread_mutex_init(&world->mutex, NULL); // cannot fail on Linux
-    return HK_OK;
 }
 
-void hki_world_fini(hki_world_t *world)
+void hki_world_end(hki_world_t *world)
 {
     hki_arena_fini(&world->arena);
     (void)pthread_mutex_destroy(&world->mutex);

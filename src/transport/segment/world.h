@@ -52,10 +52,10 @@ struct hki_world {
     int users; /**< endpoints */
 };
 
-/** Initialise the common part, with the arena [offset, offset + bytes). users = 0. */
-hk_status_t hki_world_init(hki_world_t *world, uint64_t offset, uint64_t bytes);
-/** Undo hki_world_init(). */
-void hki_world_fini(hki_world_t *world);
+/** Initialise the common part: lock, fork watch; no users; an arena is given to it later. */
+void hki_world_begin(hki_world_t *world);
+/** Undo it: free the arena's book and the lock. */
+void hki_world_end(hki_world_t *world);
 
 void hki_world_retain(hki_world_t *world);
 /** The last one destroys it. */

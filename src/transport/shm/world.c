@@ -1,0 +1,345 @@
+/**
+ * @file world.c
+ * @brief The memory file and its ranks. See world.h.
+ */
+#include "transport/shm/world.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "transport/shm/board.h"
+#include "transport/shm/memfd.h"
+#include "transport/shm/process.h"
+
+#define CONTROL_MAGIC UINT64_C(0x646c726f77746b68)
+#define REASON_NS_MAX UINT64_C(100000000) /* the launcher needs a moment to see an end, too */
+enum { REASON_POLL_MS = 1 };
+
+/** Start of the file. Written by the founder, then never again. */
+typedef struct control {
+    uint64_t magic;
+    uint64_t nranks;
+    uint64_t control_bytes;
+    uint64_t arena_bytes;
+    int pids[]; /**< (nranks,) */
+} control_t;
+
+typedef struct shm_world {
+    hki_world_t common; /**< first */
+    int fd;
+    hki_process_t *processes; /**< (nranks,) */
+    struct pollfd *polls;     /**< (nranks,) scratch of find_dead */
+    atomic_flag is_looking;   /**< someone uses polls */
+    hki_board_t *board;       /**< or NULL */
+} shm_world_t;
+
+static shm_world_t *shm_of(hki_world_t *world)
+{
+    return (shm_world_t *)world;
+}
+
+static hk_status_t shm_commit(hki_world_t *world, uint64_t offset, uint64_t bytes)
+{
+    return hki_memfd_commit(shm_of(world)->fd, offset, bytes);
+}
+
+static void shm_decommit(hki_world_t *world, uint64_t offset, uint64_t bytes)
+{
+    hki_memfd_decommit(shm_of(world)->fd, offset, bytes);
+}
+
+/** One system call for all that have a pidfd; /proc for the others. */
+static int find_dead(shm_world_t *shm, const int *ranks, const bool *is_asked, int nranks)
+{
+    int nwatched = 0;
+
+    for (int i = 0; i < nranks; i++) {
+        const hki_process_t *process = &shm->processes[ranks[i]];
+        shm->polls[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+        if (is_asked[i] && process->pidfd >= 0) {
+            shm->polls[i].fd = process->pidfd;
+            nwatched++;
+        } else if (is_asked[i] && hki_process_has_ended(process)) {
+            return i;
+        }
+    }
+    if (nwatched == 0 || poll(shm->polls, (nfds_t)nranks, 0) <= 0) {
+        return -1;
+    }
+    for (int i = 0; i < nranks; i++) {
+        if (shm->polls[i].revents != 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int shm_find_dead(hki_world_t *world, const int *ranks, const bool *is_asked, int nranks)
+{
+    shm_world_t *shm = shm_of(world);
+
+    if (atomic_flag_test_and_set_explicit(&shm->is_looking, memory_order_acquire)) {
+        return -1; // another thread looks; there is a next time
+    }
+    const int dead = find_dead(shm, ranks, is_asked, nranks);
+    atomic_flag_clear_explicit(&shm->is_looking, memory_order_release);
+    return dead;
+}
+
+static bool shm_is_stopped(const hki_world_t *world, int rank)
+{
+    return hki_process_is_stopped(world->pids[rank]);
+}
+
+static void shm_describe_end(hki_world_t *world, int rank, char *text, size_t text_bytes)
+{
+    const hki_board_t *board = shm_of(world)->board;
+    const uint64_t deadline_ns = hki_clock_ns() + REASON_NS_MAX;
+    hki_board_kind_t kind = HKI_BOARD_RUNNING;
+    int code = 0;
+
+    while (board != NULL && kind == HKI_BOARD_RUNNING) {
+        kind = hki_board_get(board, rank, &code);
+        if (kind == HKI_BOARD_RUNNING) {
+            if (hki_clock_ns() >= deadline_ns) {
+                break;
+            }
+            (void)poll(NULL, 0, REASON_POLL_MS);
+        }
+    }
+    switch (kind) {
+    case HKI_BOARD_SIGNALED:
+        (void)snprintf(text, text_bytes, "was killed by signal %d", code);
+        break;
+    case HKI_BOARD_EXITED:
+        (void)snprintf(text, text_bytes, "exited with status %d", code);
+        break;
+    default:
+        (void)snprintf(text, text_bytes, "died");
+    }
+}
+
+static void shm_destroy(hki_world_t *world)
+{
+    shm_world_t *shm = shm_of(world);
+
+    for (int rank = 0; shm->processes != NULL && rank < world->nranks; rank++) {
+        hki_process_unwatch(&shm->processes[rank]);
+    }
+    hki_board_destroy(&shm->board);
+    if (world->base != NULL) {
+        (void)munmap(world->base, world->bytes);
+    }
+    (void)close(shm->fd);
+    hki_free(shm->processes);
+    hki_free(shm->polls);
+    hki_world_end(world);
+    hki_free(shm);
+}
+
+static const hki_world_ops_t SHM_WORLD_OPS = {
+    .commit = shm_commit,
+    .decommit = shm_decommit,
+    .find_dead = shm_find_dead,
+    .is_stopped = shm_is_stopped,
+    .describe_end = shm_describe_end,
+    .destroy = shm_destroy,
+};
+
+static const hki_endpoint_ops_t SHM_OPS = HKI_SEGMENT_OPS("shm");
+
+static uint64_t control_bytes(int nranks)
+{
+    const uint64_t page = HKI_ARENA_PAGE_BYTES;
+
+    return (sizeof(control_t) + (uint64_t)nranks * sizeof(int) + page - 1) / page * page;
+}
+
+/** Write the control part and the head of the first group. */
+static hk_status_t fill(const hki_shm_job_t *job, const int *pids, uint64_t arena_bytes, int fd)
+{
+    const uint64_t first = control_bytes(job->nranks);
+    const size_t bytes = first + HKI_ARENA_PAGE_BYTES;
+    control_t *control = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (control == MAP_FAILED) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "mapping %zu bytes: %s", bytes, strerror(errno));
+    }
+    control->magic = CONTROL_MAGIC;
+    control->nranks = (uint64_t)job->nranks;
+    control->control_bytes = first;
+    control->arena_bytes = arena_bytes;
+    for (int rank = 0; rank < job->nranks; rank++) {
+        control->pids[rank] = pids[rank];
+    }
+    hki_group_init((char *)control + first, &job->shape);
+    (void)munmap(control, bytes);
+    return HK_OK;
+}
+
+hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const int *pids, uint64_t bytes_max,
+                                int *fd_out)
+{
+    const hki_layout_t layout =
+        hki_layout(job->nranks, job->shape.nlanes, job->shape.staging_bytes);
+    const uint64_t first = control_bytes(job->nranks);
+    const uint64_t arena_bytes =
+        hki_world_arena_bytes(job->nranks, bytes_max > first ? bytes_max - first : 0);
+    int fd = -1;
+
+    if (arena_bytes < layout.bytes) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY,
+                        "shared memory: %llu bytes needed in each of %d ranks, %llu available by "
+                        "the limits of address space and file size; see ulimit -v and -f",
+                        (unsigned long long)layout.bytes, job->nranks,
+                        (unsigned long long)arena_bytes);
+    }
+    hk_status_t status =
+        hki_memfd_create("hocket", first + (uint64_t)job->nranks * arena_bytes, &fd);
+    if (status != HK_OK) {
+        return status;
+    }
+    HKI_TRY(status = hki_memfd_commit(fd, 0, first + layout.staging), fail);
+    HKI_TRY(status = fill(job, pids, arena_bytes, fd), fail);
+    *fd_out = fd;
+    return HK_OK;
+fail:
+    (void)close(fd);
+    return status;
+}
+
+/** Map the whole file, which is sparse, and check what it says about itself. */
+static hk_status_t map_world(const hki_shm_job_t *job, shm_world_t *shm)
+{
+    struct stat info;
+
+    if (fstat(shm->fd, &info) != 0) {
+        return HKI_FAIL(HK_ERR_SYSTEM, "memory file: %s", strerror(errno));
+    }
+    const uint64_t bytes = (uint64_t)info.st_size;
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shm->fd, 0);
+    if (base == MAP_FAILED) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "mapping %llu bytes of address space: %s",
+                        (unsigned long long)bytes, strerror(errno));
+    }
+    (void)madvise(base, bytes, MADV_DONTDUMP);
+    shm->common.base = base;
+    shm->common.bytes = bytes;
+
+    const control_t *control = base;
+    if (control->magic != CONTROL_MAGIC || control->nranks != (uint64_t)job->nranks ||
+        control->control_bytes + control->nranks * control->arena_bytes != bytes) {
+        return HKI_FAIL(HK_ERR_INTERNAL, "the memory file is not that of %d ranks", job->nranks);
+    }
+    shm->common.pids = control->pids;
+    return HK_OK;
+}
+
+/** Watch all other ranks. They have open connections to the founder, so their numbers are theirs. */
+static hk_status_t watch_ranks(const hki_shm_job_t *job, shm_world_t *shm)
+{
+    for (int rank = 0; rank < job->nranks; rank++) {
+        if (rank != job->rank) {
+            const hk_status_t status =
+                hki_process_watch(shm->common.pids[rank], &shm->processes[rank]);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+    return HK_OK;
+}
+
+static void open_board(const hki_shm_job_t *job, shm_world_t *shm)
+{
+    const char *value = getenv(HKI_BOARD_VARIABLE);
+
+    if (value != NULL && hki_board_open(value, job->nranks, &shm->board) != HK_OK) {
+        hki_log(HKI_LOG_INFO, "transport", "no reasons of ends: %s", hk_last_error());
+    }
+}
+
+static hk_status_t shm_allocate(const hki_shm_job_t *job, int fd, shm_world_t **shm_out)
+{
+    shm_world_t *shm = hki_calloc(1, sizeof(*shm));
+
+    if (shm == NULL) {
+        (void)close(fd);
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "world of processes, %zu bytes", sizeof(*shm));
+    }
+    shm->fd = fd;
+    shm->common.ops = &SHM_WORLD_OPS;
+    shm->common.nranks = job->nranks;
+    shm->common.spin = job->spin;
+    atomic_flag_clear(&shm->is_looking);
+    hki_world_begin(&shm->common);
+    hki_world_retain(&shm->common); // from here on, hki_world_release() undoes everything
+    shm->polls = hki_calloc((size_t)job->nranks, sizeof(*shm->polls));
+    shm->processes = hki_calloc((size_t)job->nranks, sizeof(*shm->processes));
+    if (shm->polls == NULL || shm->processes == NULL) {
+        hki_world_release(&shm->common);
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "world of %d processes", job->nranks);
+    }
+    for (int rank = 0; rank < job->nranks; rank++) {
+        shm->processes[rank].pidfd = -1;
+    }
+    *shm_out = shm;
+    return HK_OK;
+}
+
+/** Give this rank its arena; rank 0 has the first group at the start of it. */
+static hk_status_t take_arena(const hki_shm_job_t *job, shm_world_t *shm)
+{
+    const control_t *control = (const void *)shm->common.base;
+    const uint64_t first = control->control_bytes;
+    const uint64_t offset = first + (uint64_t)job->rank * control->arena_bytes;
+    hk_status_t status = hki_arena_init(&shm->common.arena, offset, control->arena_bytes);
+
+    if (status == HK_OK && job->rank == 0) {
+        const hki_layout_t layout =
+            hki_layout(job->nranks, job->shape.nlanes, job->shape.staging_bytes);
+        uint64_t group = 0;
+        status = hki_world_get(&shm->common, layout.bytes, 0, &group);
+        HKI_ASSERT(status != HK_OK || group == first);
+    }
+    return status;
+}
+
+hk_status_t hki_shm_world_join(const hki_shm_job_t *job, int fd, hki_endpoint_t **ep_out)
+{
+    shm_world_t *shm = NULL;
+    int *ranks = NULL;
+    hk_status_t status = shm_allocate(job, fd, &shm);
+
+    if (status != HK_OK) {
+        return status;
+    }
+    HKI_TRY(status = map_world(job, shm), done);
+    HKI_TRY(status = watch_ranks(job, shm), done);
+    open_board(job, shm);
+    HKI_TRY(status = take_arena(job, shm), done);
+    ranks = hki_calloc((size_t)job->nranks, sizeof(*ranks));
+    if (ranks == NULL) {
+        HKI_TRY(status = HKI_FAIL(HK_ERR_NO_MEMORY, "group of %d ranks", job->nranks), done);
+    }
+    for (int rank = 0; rank < job->nranks; rank++) {
+        ranks[rank] = rank;
+    }
+    status = hki_group_open(&shm->common, &SHM_OPS, control_bytes(job->nranks), ranks, job->nranks,
+                            job->rank, ep_out);
+done:
+    hki_free(ranks);
+    hki_world_release(&shm->common);
+    return status;
+}
