@@ -256,6 +256,9 @@ hk_status_t hki_corpus_check(hki_corpus_t *corpus)
     int32_t ids[BLOCK_TOKENS];
     const int32_t limit = hki_vocab_count(corpus->vocab);
 
+    if (corpus->vocab == HKI_VOCAB_BYTES) {
+        return HK_OK; // every byte is an id
+    }
     for (size_t first = 0; first < corpus->count; first += BLOCK_TOKENS) {
         const size_t left = corpus->count - first;
         const size_t count = left < BLOCK_TOKENS ? left : BLOCK_TOKENS;

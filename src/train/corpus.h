@@ -48,7 +48,7 @@ size_t hki_corpus_train_count(const hki_corpus_t *corpus);
  *  @return HK_OK, HK_ERR_INVALID_ARG */
 hk_status_t hki_corpus_fits(const hki_corpus_t *corpus, int num_tokens);
 
-/** Read everything once and refuse ids that the vocabulary does not have.
+/** Read token files once and refuse ids that the vocabulary does not have.
  *  @return HK_OK, HK_ERR_IO, HK_ERR_FORMAT (names the file, the position and the id) */
 hk_status_t hki_corpus_check(hki_corpus_t *corpus);
 
