@@ -16,7 +16,6 @@ typedef struct hki_shm_job {
     int rank;
     int nranks;
     int spin;
-    int attempt;          /**< opens of this job by this rank so far */
     uint64_t deadline_ns; /**< of open */
     hki_group_shape_t shape;
 } hki_shm_job_t;

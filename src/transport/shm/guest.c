@@ -1,0 +1,130 @@
+/**
+ * @file guest.c
+ * @brief A guest's part of the meeting: HELLO, wait for WELCOME, join, READY, wait for GO.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "transport/shm/meeting.h"
+
+enum { POLL_MS = 50 };
+
+#define GRACE_NS UINT64_C(500000000) /* the host reports a passed deadline with more knowledge */
+
+typedef struct guest {
+    const hki_shm_job_t *job;
+    int socket;
+    bool is_seen; /**< the host knows us */
+    int host_rank;
+    int host_pid;
+} guest_t;
+
+static hk_status_t host_is_gone(const guest_t *guest)
+{
+    if (!guest->is_seen) {
+        return HK_IN_PROGRESS; // perhaps it had too many strangers; or it was the end of another job
+    }
+    return HKI_FAIL(HK_ERR_PEER_FAILED, "rank %d (pid %d) died while the job started",
+                    guest->host_rank, guest->host_pid);
+}
+
+/** Wait for the next packet of the kind wanted. */
+static hk_status_t expect(guest_t *guest, hki_packet_kind_t kind, hki_packet_t *packet, int *fd_out)
+{
+    const uint64_t deadline_ns = guest->job->deadline_ns;
+
+    for (;;) {
+        const int got = hki_packet_receive(guest->socket, packet, fd_out);
+        if (got < 0) {
+            return host_is_gone(guest);
+        }
+        if (got > 0 && packet->kind == HKI_PACKET_FAILED) {
+            return HKI_FAIL((hk_status_t)packet->status, "%s", packet->text);
+        }
+        if (got > 0 && packet->kind == (uint32_t)kind) {
+            return HK_OK;
+        }
+        if (got > 0) {
+            return HKI_FAIL(HK_ERR_FORMAT, "packet of kind %u from the host, not %u", packet->kind,
+                            (unsigned)kind);
+        }
+        if (deadline_ns != UINT64_MAX && hki_clock_ns() > deadline_ns + GRACE_NS) {
+            return HKI_FAIL(HK_ERR_TIMED_OUT,
+                            "rank %d (pid %d), where the ranks meet, does not answer",
+                            guest->host_rank, guest->host_pid);
+        }
+        struct pollfd one = {.fd = guest->socket, .events = POLLIN};
+        (void)poll(&one, 1, POLL_MS);
+    }
+}
+
+/** Tell the host what went wrong here, so that all learn it. */
+static void report(const guest_t *guest, hk_status_t status)
+{
+    hki_packet_t packet = hki_packet(guest->job, HKI_PACKET_FAILED);
+
+    packet.status = status;
+    (void)snprintf(packet.text, sizeof(packet.text), "rank %d: %s", guest->job->rank,
+                   hk_last_error());
+    (void)hki_packet_send(guest->socket, &packet, -1);
+}
+
+static hk_status_t attend(guest_t *guest, const hki_packet_t *mine, hki_endpoint_t **ep_out)
+{
+    hki_endpoint_t *ep = NULL;
+    hki_packet_t packet;
+    int fd = -1;
+
+    if (!hki_packet_send(guest->socket, mine, -1)) {
+        return host_is_gone(guest);
+    }
+    hk_status_t status = expect(guest, HKI_PACKET_SEEN, &packet, NULL);
+    if (status != HK_OK) {
+        return status;
+    }
+    guest->is_seen = true;
+    guest->host_rank = packet.rank;
+    guest->host_pid = packet.pid;
+    status = expect(guest, HKI_PACKET_WELCOME, &packet, &fd);
+    if (status != HK_OK) {
+        return status;
+    }
+    if (fd < 0) {
+        status = HKI_FAIL(HK_ERR_LIMIT, "the memory file did not arrive; raise ulimit -n");
+        report(guest, status);
+        return status;
+    }
+    status = hki_shm_world_join(guest->job, fd, &ep);
+    if (status != HK_OK) {
+        report(guest, status);
+        return status;
+    }
+    packet = hki_packet(guest->job, HKI_PACKET_READY);
+    status = hki_packet_send(guest->socket, &packet, -1)
+                 ? expect(guest, HKI_PACKET_GO, &packet, NULL)
+                 : host_is_gone(guest);
+    if (status != HK_OK) {
+        ep->ops->close(ep);
+        return status;
+    }
+    *ep_out = ep;
+    return HK_OK;
+}
+
+hk_status_t hki_meeting_guest(const hki_shm_job_t *job, int socket, const hki_packet_t *mine,
+                              hki_endpoint_t **ep_out)
+{
+    guest_t guest = {.job = job, .socket = socket, .host_rank = -1};
+    unsigned uid = 0;
+    hk_status_t status = HK_IN_PROGRESS;
+
+    // Another user may have taken the address: give him nothing, and try until he goes.
+    if (hki_packet_peer(socket, &guest.host_pid, &uid) && (uid == getuid() || uid == 0)) {
+        status = attend(&guest, mine, ep_out);
+    }
+    (void)close(socket);
+    return status;
+}

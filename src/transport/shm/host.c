@@ -1,0 +1,405 @@
+/**
+ * @file host.c
+ * @brief The host's part of the meeting.
+ *
+ * A loop over poll(): nobody can keep it waiting. A connection is a stranger until a well-formed
+ * HELLO with the secret has come from a process of our user. Strangers are few at a time (the
+ * oldest goes), and for a second at most; what they say is not answered.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "transport/shm/meeting.h"
+
+enum {
+    STRANGERS_MAX = 32,
+    ACCEPTS_MAX = 256, /**< in a row, before the others get their turn */
+    POLL_MS = 100,
+};
+
+#define STRANGER_NS_MAX UINT64_C(1000000000)
+#define MARGIN_NS       UINT64_C(20000000) /* be done a little before the first guest gives up */
+
+typedef struct visitor {
+    int fd;
+    int pid;
+    uint64_t came_ns;
+} visitor_t;
+
+typedef struct host {
+    const hki_shm_job_t *job;
+    const hki_packet_t *mine;
+    int listener;
+    uint64_t deadline_ns;
+    uint64_t bytes_max; /**< largest mapping that all can make */
+    visitor_t strangers[STRANGERS_MAX];
+    int nstrangers;
+    visitor_t *guests; /**< (nranks,) by rank; fd -1: not here (or this rank) */
+    int *pids;         /**< (nranks,) 0: has not arrived */
+    bool *is_ready;    /**< (nranks,) */
+    int narrived;
+    int nready;
+    struct pollfd *polls; /**< (1 + STRANGERS_MAX + nranks,) */
+} host_t;
+
+/** Tell all guests that it has failed, and why. @return status */
+__attribute__((format(printf, 4, 5))) static hk_status_t call_off(host_t *host, hk_status_t status,
+                                                                  int rank, const char *format, ...)
+{
+    hki_packet_t packet = hki_packet(host->job, HKI_PACKET_FAILED);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(packet.text, sizeof(packet.text), format, args);
+    va_end(args);
+    packet.status = status;
+    packet.rank = rank;
+    for (int guest = 0; guest < host->job->nranks; guest++) {
+        if (host->guests[guest].fd >= 0) {
+            (void)hki_packet_send(host->guests[guest].fd, &packet, -1);
+        }
+    }
+    return HKI_FAIL(status, "%s", packet.text);
+}
+
+/** "0, 2-5" of the ranks for which (pids[rank] != 0) == has_arrived. */
+static void list_ranks(const host_t *host, bool has_arrived, char *text, size_t text_bytes)
+{
+    const int nranks = host->job->nranks;
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (int rank = 0; rank < nranks; rank++) {
+        int last = rank;
+        if ((host->pids[rank] != 0) != has_arrived) {
+            continue;
+        }
+        while (last + 1 < nranks && (host->pids[last + 1] != 0) == has_arrived) {
+            last++;
+        }
+        const char *comma = at == 0 ? "" : ", ";
+        const int n = last == rank
+                          ? snprintf(text + at, text_bytes - at, "%s%d", comma, rank)
+                          : snprintf(text + at, text_bytes - at, "%s%d-%d", comma, rank, last);
+        if (n < 0 || (size_t)n >= text_bytes - at) {
+            return; // as many as fit
+        }
+        at += (size_t)n;
+        rank = last;
+    }
+}
+
+static hk_status_t time_out(host_t *host)
+{
+    char here[160];
+    char missing[160];
+
+    list_ranks(host, true, here, sizeof(here));
+    list_ranks(host, false, missing, sizeof(missing));
+    if (missing[0] == '\0') {
+        return call_off(host, HK_ERR_TIMED_OUT, -1,
+                        "job %.64s: all %d ranks arrived, but only %d could join in time",
+                        host->job->name, host->job->nranks, host->nready);
+    }
+    return call_off(host, HK_ERR_TIMED_OUT, -1,
+                    "job %.64s: not all of %d ranks have come in time: arrived %s; missing %s",
+                    host->job->name, host->job->nranks, here, missing);
+}
+
+static void drop_stranger(host_t *host, int index)
+{
+    (void)close(host->strangers[index].fd);
+    host->nstrangers--;
+    memmove(&host->strangers[index], &host->strangers[index + 1],
+            (size_t)(host->nstrangers - index) * sizeof(host->strangers[0]));
+}
+
+/** Refuse one that ought to belong to us, and call everything off. */
+static hk_status_t refuse(host_t *host, const visitor_t *visitor, const hki_packet_t *hello,
+                          const char *text)
+{
+    hki_packet_t packet = hki_packet(host->job, HKI_PACKET_FAILED);
+
+    packet.status = HK_ERR_MISMATCH;
+    packet.rank = hello->rank;
+    (void)snprintf(packet.text, sizeof(packet.text), "%s", text);
+    (void)hki_packet_send(visitor->fd, &packet, -1);
+    return call_off(host, HK_ERR_MISMATCH, hello->rank, "%s", text);
+}
+
+/** Does what this rank says of the job agree with what we know? If not, say so in `text`. */
+static bool agrees(const host_t *host, const visitor_t *visitor, const hki_packet_t *hello,
+                   char *text, size_t text_bytes)
+{
+    const hki_packet_t *mine = host->mine;
+    const int rank = hello->rank;
+
+    text[0] = '\0';
+    if (hello->version != mine->version) {
+        (void)snprintf(text, text_bytes,
+                       "process %d has version %u of the protocol, rank %d has %u", visitor->pid,
+                       hello->version, mine->rank, mine->version);
+    } else if (hello->nranks != mine->nranks) {
+        (void)snprintf(text, text_bytes,
+                       "rank %d (pid %d) says the job has %d ranks, rank %d (pid %d) says %d", rank,
+                       visitor->pid, hello->nranks, mine->rank, mine->pid, mine->nranks);
+    } else if (rank < 0 || rank >= mine->nranks) {
+        (void)snprintf(text, text_bytes, "process %d says it is rank %d of %d", visitor->pid, rank,
+                       mine->nranks);
+    } else if (host->pids[rank] != 0) {
+        (void)snprintf(text, text_bytes, "rank %d is given twice: to processes %d and %d", rank,
+                       host->pids[rank], visitor->pid);
+    } else if (hello->nlanes != mine->nlanes || hello->staging_bytes != mine->staging_bytes) {
+        (void)snprintf(
+            text, text_bytes,
+            "rank %d wants %d lanes of %llu bytes of staging memory, rank %d wants %d of "
+            "%llu: give all ranks the same options",
+            rank, hello->nlanes, (unsigned long long)hello->staging_bytes, mine->rank, mine->nlanes,
+            (unsigned long long)mine->staging_bytes);
+    }
+    return text[0] == '\0';
+}
+
+/** A stranger has said HELLO: make it a guest. */
+static hk_status_t admit(host_t *host, int index, const hki_packet_t *hello)
+{
+    const visitor_t visitor = host->strangers[index];
+    const hki_packet_t seen = hki_packet(host->job, HKI_PACKET_SEEN);
+    char text[HKI_PACKET_TEXT_BYTES];
+
+    if (!agrees(host, &visitor, hello, text, sizeof(text))) {
+        return refuse(host, &visitor, hello, text);
+    }
+    host->nstrangers--;
+    memmove(&host->strangers[index], &host->strangers[index + 1],
+            (size_t)(host->nstrangers - index) * sizeof(host->strangers[0]));
+    host->guests[hello->rank] = visitor;
+    host->pids[hello->rank] = visitor.pid;
+    host->narrived++;
+    host->bytes_max = hello->bytes_max < host->bytes_max ? hello->bytes_max : host->bytes_max;
+    host->deadline_ns =
+        hello->deadline_ns < host->deadline_ns ? hello->deadline_ns : host->deadline_ns;
+    (void)hki_packet_send(visitor.fd, &seen, -1); // if it has gone, its next read tells
+    return HK_OK;
+}
+
+/** Listen to a stranger. *is_gone_out: it is no longer at this index. */
+static hk_status_t hear_stranger(host_t *host, int index, bool *is_gone_out)
+{
+    hki_packet_t packet;
+    const int got = hki_packet_receive(host->strangers[index].fd, &packet, NULL);
+    const uint64_t age_ns = hki_clock_ns() - host->strangers[index].came_ns;
+
+    *is_gone_out = true;
+    if (got == 0 && age_ns < STRANGER_NS_MAX) {
+        *is_gone_out = false;
+        return HK_OK;
+    }
+    if (got <= 0 || packet.kind != HKI_PACKET_HELLO) {
+        drop_stranger(host, index);
+        return HK_OK;
+    }
+    if (!hki_packet_same_secret(&packet, host->mine)) {
+        hki_log(HKI_LOG_WARN, "transport", "process %d knows the job's name but not its secret",
+                host->strangers[index].pid);
+        hki_packet_t answer = hki_packet(host->job, HKI_PACKET_FAILED);
+        answer.status = HK_ERR_MISMATCH;
+        (void)snprintf(answer.text, sizeof(answer.text),
+                       "HOCKET_SECRET is not that of the job's other ranks");
+        (void)hki_packet_send(host->strangers[index].fd, &answer, -1);
+        drop_stranger(host, index);
+        return HK_OK;
+    }
+    return admit(host, index, &packet);
+}
+
+/** Take in who knocks. */
+static void accept_strangers(host_t *host)
+{
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        const int fd = accept4(host->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        visitor_t visitor = {.fd = fd, .came_ns = hki_clock_ns()};
+        unsigned uid = 0;
+        if (fd < 0) {
+            return;
+        }
+        if (!hki_packet_peer(fd, &visitor.pid, &uid) || (uid != getuid() && uid != 0)) {
+            (void)close(fd);
+            continue;
+        }
+        if (host->nstrangers == STRANGERS_MAX) {
+            drop_stranger(host, 0);
+        }
+        host->strangers[host->nstrangers++] = visitor;
+    }
+}
+
+static hk_status_t hear_strangers(host_t *host)
+{
+    for (int i = 0; i < host->nstrangers;) {
+        bool is_gone = false;
+        const hk_status_t status = hear_stranger(host, i, &is_gone);
+        if (status != HK_OK) {
+            return status;
+        }
+        i += is_gone ? 0 : 1;
+    }
+    return HK_OK;
+}
+
+static hk_status_t hear_guests(host_t *host)
+{
+    hki_packet_t packet;
+
+    for (int rank = 0; rank < host->job->nranks; rank++) {
+        const int got = host->guests[rank].fd < 0
+                            ? 0
+                            : hki_packet_receive(host->guests[rank].fd, &packet, NULL);
+        if (got < 0) {
+            (void)close(host->guests[rank].fd);
+            host->guests[rank].fd = -1;
+            return call_off(host, HK_ERR_PEER_FAILED, rank,
+                            "rank %d (pid %d) died while the job started", rank, host->pids[rank]);
+        }
+        if (got > 0 && packet.kind == HKI_PACKET_FAILED) {
+            return call_off(host, (hk_status_t)packet.status, rank, "%s", packet.text);
+        }
+        if (got > 0 && packet.kind == HKI_PACKET_READY && !host->is_ready[rank]) {
+            host->is_ready[rank] = true;
+            host->nready++;
+        }
+    }
+    return HK_OK;
+}
+
+/** One round: wait for something to happen, and look at everything. */
+static hk_status_t take_round(host_t *host)
+{
+    const uint64_t now_ns = hki_clock_ns();
+    nfds_t n = 0;
+
+    if (host->deadline_ns != UINT64_MAX && now_ns + MARGIN_NS >= host->deadline_ns) {
+        return time_out(host);
+    }
+    host->polls[n++] = (struct pollfd){.fd = host->listener, .events = POLLIN};
+    for (int i = 0; i < host->nstrangers; i++) {
+        host->polls[n++] = (struct pollfd){.fd = host->strangers[i].fd, .events = POLLIN};
+    }
+    for (int rank = 0; rank < host->job->nranks; rank++) {
+        host->polls[n++] = (struct pollfd){.fd = host->guests[rank].fd, .events = POLLIN};
+    }
+    const uint64_t left_ms =
+        (host->deadline_ns - now_ns) / 1000000; // of UINT64_MAX: more than enough
+    (void)poll(host->polls, n, left_ms < POLL_MS ? (int)left_ms : POLL_MS);
+    accept_strangers(host);
+    const hk_status_t status = hear_strangers(host);
+    return status == HK_OK ? hear_guests(host) : status;
+}
+
+static hk_status_t broadcast(host_t *host, hki_packet_kind_t kind, int fd)
+{
+    const hki_packet_t packet = hki_packet(host->job, kind);
+
+    for (int rank = 0; rank < host->job->nranks; rank++) {
+        const visitor_t *guest = &host->guests[rank];
+        if (guest->fd >= 0 && !hki_packet_send(guest->fd, &packet, fd) && kind != HKI_PACKET_GO) {
+            return call_off(host, HK_ERR_PEER_FAILED, rank,
+                            "rank %d (pid %d) died while the job started", rank, guest->pid);
+        }
+    }
+    return HK_OK; // who has died after READY is found by the group itself
+}
+
+static hk_status_t hold_meeting(host_t *host, hki_endpoint_t **ep_out)
+{
+    const int nranks = host->job->nranks;
+    hki_endpoint_t *ep = NULL;
+    int fd = -1;
+    hk_status_t status = HK_OK;
+
+    while (host->narrived < nranks) {
+        HKI_TRY(status = take_round(host), done);
+    }
+    status = hki_shm_world_found(host->job, host->pids, host->bytes_max, &fd);
+    if (status != HK_OK) {
+        HKI_TRY(status = call_off(host, status, host->job->rank, "%s", hk_last_error()), done);
+    }
+    HKI_TRY(status = broadcast(host, HKI_PACKET_WELCOME, fd), done);
+    status = hki_shm_world_join(host->job, fd, &ep);
+    fd = -1;
+    if (status != HK_OK) {
+        HKI_TRY(status = call_off(host, status, host->job->rank, "rank %d: %s", host->job->rank,
+                                  hk_last_error()),
+                done);
+    }
+    host->nready++;
+    while (host->nready < nranks) {
+        HKI_TRY(status = take_round(host), done);
+    }
+    HKI_TRY(status = broadcast(host, HKI_PACKET_GO, -1), done);
+    *ep_out = ep;
+    ep = NULL;
+done:
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (ep != NULL) {
+        ep->ops->close(ep);
+    }
+    return status;
+}
+
+static void host_fini(host_t *host)
+{
+    while (host->nstrangers > 0) {
+        drop_stranger(host, host->nstrangers - 1);
+    }
+    for (int rank = 0; host->guests != NULL && rank < host->job->nranks; rank++) {
+        if (host->guests[rank].fd >= 0) {
+            (void)close(host->guests[rank].fd);
+        }
+    }
+    (void)close(host->listener);
+    hki_free(host->guests);
+    hki_free(host->pids);
+    hki_free(host->is_ready);
+    hki_free(host->polls);
+}
+
+hk_status_t hki_meeting_host(const hki_shm_job_t *job, int listener, const hki_packet_t *mine,
+                             hki_endpoint_t **ep_out)
+{
+    const size_t nranks = (size_t)job->nranks;
+    host_t host = {.job = job,
+                   .mine = mine,
+                   .listener = listener,
+                   .deadline_ns = job->deadline_ns,
+                   .bytes_max = mine->bytes_max,
+                   .narrived = 1};
+    hk_status_t status = HK_OK;
+
+    host.guests = hki_calloc(nranks, sizeof(*host.guests));
+    host.pids = hki_calloc(nranks, sizeof(*host.pids));
+    host.is_ready = hki_calloc(nranks, sizeof(*host.is_ready));
+    host.polls = hki_calloc(1 + STRANGERS_MAX + nranks, sizeof(*host.polls));
+    for (size_t rank = 0; host.guests != NULL && rank < nranks; rank++) {
+        host.guests[rank].fd = -1;
+    }
+    if (host.guests == NULL || host.pids == NULL || host.is_ready == NULL || host.polls == NULL) {
+        status = HKI_FAIL(HK_ERR_NO_MEMORY, "meeting of %d ranks", job->nranks);
+    } else {
+        host.pids[job->rank] = mine->pid;
+        status = hold_meeting(&host, ep_out);
+    }
+    host_fini(&host);
+    return status;
+}
