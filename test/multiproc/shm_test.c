@@ -378,7 +378,7 @@ static void body_limit(scene_t *scene, int rank)
 
     (void)setrlimit(RLIMIT_FSIZE, &limit);
     status = open_rank(scene, rank, &ep);
-    for (int i = 0; i < 50 && status == HK_OK; i++) {
+    for (int i = 0; i < 8 && status == HK_OK; i++) {
         status = ep->ops->mem_alloc(ep, 8 << 20, &memory);
         if (status == HK_OK) {
             memset(memory, 1, 8 << 20);
@@ -559,11 +559,8 @@ static void another_number_of_ranks_is_an_error_for_all(void **state)
     start_all(3, body_round);
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(finish(rank), 0);
-        assert_int_equal(g_scene->results[rank].status == HK_ERR_MISMATCH ||
-                             g_scene->results[rank].status == HK_ERR_TIMED_OUT,
-                         1);
+        assert_error(rank, HK_ERR_MISMATCH, "says the job has");
     }
-    assert_error(2, HK_ERR_MISMATCH, "says the job has");
 }
 
 static void a_rank_that_dies_while_the_job_starts_is_named(void **state)

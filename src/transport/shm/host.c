@@ -26,6 +26,7 @@ enum {
     POLL_MS = 100,
 };
 
+#define LINGER_NS       UINT64_C(500000000) /* for those who come after it has failed */
 #define STRANGER_NS_MAX UINT64_C(1000000000)
 #define MARGIN_NS       UINT64_C(20000000) /* be done a little before the first guest gives up */
 
@@ -39,6 +40,7 @@ typedef struct host {
     const hki_shm_job_t *job;
     const hki_packet_t *mine;
     int listener;
+    hki_packet_t verdict; /**< FAILED, once it has */
     uint64_t deadline_ns;
     uint64_t bytes_max; /**< largest mapping that all can make */
     visitor_t strangers[STRANGERS_MAX];
@@ -55,20 +57,21 @@ typedef struct host {
 __attribute__((format(printf, 4, 5))) static hk_status_t call_off(host_t *host, hk_status_t status,
                                                                   int rank, const char *format, ...)
 {
-    hki_packet_t packet = hki_packet(host->job, HKI_PACKET_FAILED);
+    hki_packet_t *verdict = &host->verdict;
     va_list args;
 
+    *verdict = hki_packet(host->job, HKI_PACKET_FAILED);
     va_start(args, format);
-    (void)vsnprintf(packet.text, sizeof(packet.text), format, args);
+    (void)vsnprintf(verdict->text, sizeof(verdict->text), format, args);
     va_end(args);
-    packet.status = status;
-    packet.rank = rank;
+    verdict->status = status;
+    verdict->rank = rank;
     for (int guest = 0; guest < host->job->nranks; guest++) {
         if (host->guests[guest].fd >= 0) {
-            (void)hki_packet_send(host->guests[guest].fd, &packet, -1);
+            (void)hki_packet_send(host->guests[guest].fd, verdict, -1);
         }
     }
-    return HKI_FAIL(status, "%s", packet.text);
+    return HKI_FAIL(status, "%s", verdict->text);
 }
 
 /** "0, 2-5" of the ranks for which (pids[rank] != 0) == has_arrived. */
@@ -115,25 +118,14 @@ static hk_status_t time_out(host_t *host)
                     host->job->name, host->job->nranks, here, missing);
 }
 
-static void drop_stranger(host_t *host, int index)
-{
-    (void)close(host->strangers[index].fd);
-    host->nstrangers--;
-    memmove(&host->strangers[index], &host->strangers[index + 1],
-            (size_t)(host->nstrangers - index) * sizeof(host->strangers[0]));
-}
-
 /** Refuse one that ought to belong to us, and call everything off. */
 static hk_status_t refuse(host_t *host, const visitor_t *visitor, const hki_packet_t *hello,
                           const char *text)
 {
-    hki_packet_t packet = hki_packet(host->job, HKI_PACKET_FAILED);
+    const hk_status_t status = call_off(host, HK_ERR_MISMATCH, hello->rank, "%s", text);
 
-    packet.status = HK_ERR_MISMATCH;
-    packet.rank = hello->rank;
-    (void)snprintf(packet.text, sizeof(packet.text), "%s", text);
-    (void)hki_packet_send(visitor->fd, &packet, -1);
-    return call_off(host, HK_ERR_MISMATCH, hello->rank, "%s", text);
+    (void)hki_packet_send(visitor->fd, &host->verdict, -1);
+    return status;
 }
 
 /** Does what this rank says of the job agree with what we know? If not, say so in `text`. */
@@ -169,6 +161,20 @@ static bool agrees(const host_t *host, const visitor_t *visitor, const hki_packe
     return text[0] == '\0';
 }
 
+/** Remove from the list, but keep the connection. */
+static void unlist_stranger(host_t *host, int index)
+{
+    host->nstrangers--;
+    memmove(&host->strangers[index], &host->strangers[index + 1],
+            (size_t)(host->nstrangers - index) * sizeof(host->strangers[0]));
+}
+
+static void drop_stranger(host_t *host, int index)
+{
+    (void)close(host->strangers[index].fd);
+    unlist_stranger(host, index);
+}
+
 /** A stranger has said HELLO: make it a guest. */
 static hk_status_t admit(host_t *host, int index, const hki_packet_t *hello)
 {
@@ -179,9 +185,7 @@ static hk_status_t admit(host_t *host, int index, const hki_packet_t *hello)
     if (!agrees(host, &visitor, hello, text, sizeof(text))) {
         return refuse(host, &visitor, hello, text);
     }
-    host->nstrangers--;
-    memmove(&host->strangers[index], &host->strangers[index + 1],
-            (size_t)(host->nstrangers - index) * sizeof(host->strangers[0]));
+    unlist_stranger(host, index);
     host->guests[hello->rank] = visitor;
     host->pids[hello->rank] = visitor.pid;
     host->narrived++;
@@ -217,6 +221,12 @@ static hk_status_t hear_stranger(host_t *host, int index, bool *is_gone_out)
                        "HOCKET_SECRET is not that of the job's other ranks");
         (void)hki_packet_send(host->strangers[index].fd, &answer, -1);
         drop_stranger(host, index);
+        return HK_OK;
+    }
+    if (host->verdict.status != HK_OK) { // too late: it has failed already
+        (void)hki_packet_send(host->strangers[index].fd, &host->verdict, -1);
+        drop_stranger(host, index);
+        host->narrived++;
         return HK_OK;
     }
     return admit(host, index, &packet);
@@ -358,6 +368,23 @@ done:
     return status;
 }
 
+/** It has failed: tell those who come later, lest they wait in vain for the others. */
+static void linger(host_t *host)
+{
+    const uint64_t end_ns = hki_clock_ns() + LINGER_NS;
+
+    while (host->narrived < host->job->nranks && hki_clock_ns() < end_ns) {
+        nfds_t n = 0;
+        host->polls[n++] = (struct pollfd){.fd = host->listener, .events = POLLIN};
+        for (int i = 0; i < host->nstrangers; i++) {
+            host->polls[n++] = (struct pollfd){.fd = host->strangers[i].fd, .events = POLLIN};
+        }
+        (void)poll(host->polls, n, POLL_MS);
+        accept_strangers(host);
+        (void)hear_strangers(host); // only answers, now
+    }
+}
+
 static void host_fini(host_t *host)
 {
     while (host->nstrangers > 0) {
@@ -399,6 +426,9 @@ hk_status_t hki_meeting_host(const hki_shm_job_t *job, int listener, const hki_p
     } else {
         host.pids[job->rank] = mine->pid;
         status = hold_meeting(&host, ep_out);
+        if (status != HK_OK && status != HK_ERR_TIMED_OUT) {
+            linger(&host);
+        }
     }
     host_fini(&host);
     return status;
