@@ -41,11 +41,22 @@ static inline view_t block_view(const hki_lane_t *lane, const hki_blocks_t *bloc
     return view;
 }
 
-static inline view_t scratch_view(char *base, size_t unit_bytes, const hk_span_t *span)
+/** Elements of this tile in blocks of the run; with scratch all blocks are equal (hki_span_length). */
+static inline size_t tile_length(const hki_op_t *op, size_t first)
 {
-    const view_t view = {.data = base + span->offset * unit_bytes,
-                         .length = span->length,
-                         .bytes = span->length * unit_bytes};
+    const size_t count = op->in.count > op->out.count ? op->in.count : op->out.count;
+    const size_t left = count > first ? count - first : 0;
+
+    return left < op->tile_count ? left : op->tile_count;
+}
+
+static inline view_t scratch_view(const hki_lane_t *lane, char *base, size_t unit_bytes,
+                                  const hk_span_t *span)
+{
+    const size_t length =
+        hki_span_length(&lane->schedule->opts, *span, tile_length(lane->op, lane->first));
+    const view_t view = {
+        .data = base + span->offset * unit_bytes, .length = length, .bytes = length * unit_bytes};
 
     return view;
 }
@@ -58,10 +69,10 @@ static inline view_t view_of(const hki_lane_t *lane, const hk_span_t *span)
     case HK_REGION_OUT:
         return block_view(lane, &lane->op->out, span);
     case HK_REGION_TMP:
-        return scratch_view(lane->tmp, lane->op->elem_bytes, span);
+        return scratch_view(lane, lane->tmp, lane->op->elem_bytes, span);
     case HK_REGION_ACC:
     default:
-        return scratch_view(lane->acc, lane->op->acc_bytes, span);
+        return scratch_view(lane, lane->acc, lane->op->acc_bytes, span);
     }
 }
 
