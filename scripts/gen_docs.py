@@ -2,8 +2,9 @@
 """Write the documents that are made from the code. Standard library only.
 
     docs/status.md       from HK_STATUS_MAP of include/hocket/base.h
-    docs/algorithms.md   from src/algo/registry.def and the head comments of the algorithms
-    docs/tuning.md       from the table of environment variables in src/comm/env.c
+    docs/algorithms.md   from src/algo/registry.def, the cost functions (by `hocket docs`) and the
+                         head comments of the algorithms
+    docs/tuning.md       from the table of environment variables in src/comm/env.h
     docs/man/hocket.1, docs/man/hocket.bash   from the option tables, by `hocket docs`
 
 usage: gen_docs.py [--check] [--hocket BINARY]
@@ -30,23 +31,6 @@ def c_strings(text):
     return "".join(parts).replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
 
 
-def split_arguments(text):
-    """Top-level comma-separated parts of a macro call or initialiser."""
-    parts = [""]
-    depth = 0
-    quoted = False
-    for i, char in enumerate(text):
-        if char == '"' and text[i - 1:i] != "\\":
-            quoted = not quoted
-        if not quoted:
-            depth += (char in "({") - (char in ")}")
-        if char == "," and depth == 0 and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return [part.strip() for part in parts]
-
-
 def table(head, rows):
     """A Markdown table; `|` inside cells is escaped."""
     lines = [head, ["---"] * len(head)] + rows
@@ -62,72 +46,49 @@ def status_document():
             f"The text of an error with\nits values is in `hk_last_error()`.\n\n{body}")
 
 
-def registry():
-    """[(collective, name, when, further arguments)] in the order of registry.def."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", read("src/algo/registry.def"), flags=re.S)
-    entries = []
-    for match in re.finditer(r"^HKI_ALGO\((.*?)\)\s*$", text, re.M | re.S):
-        coll, name, *rest = split_arguments(match.group(1))
-        when = [c_strings(part) for part in rest if part.startswith('"')]
-        others = [part for part in rest if not part.startswith('"')]
-        entries.append((coll, name, when[0] if when else "", others))
-    return entries
-
-
-def algorithm_files():
-    """{(collective, name): file}: a file's builders are named hki_<collective>_<name>."""
-    files = {}
-    for path in sorted((ROOT / "src/algo").glob("*.c")):
-        for coll, name, _, _ in registry():
-            if re.search(rf"\bhki_(?:algo_)?{coll}_{name}(?:_build)?\(", path.read_text()):
-                files.setdefault((coll, name), path.name)
-    return files
+def algorithms():
+    """[(collective, name)] in the order of registry.def."""
+    return re.findall(r"^HKI_ALGO\((\w+), (\w+),", read("src/algo/registry.def"), re.M)
 
 
 def head_comment(path):
-    text = read(path)
-    match = re.match(r"/\*+\n?(.*?)\*/", text, re.S)
+    match = re.match(r"/\*+\n?(.*?)\*/", read(path), re.S)
     lines = [re.sub(r"^ \* ?", "", line).rstrip() for line in match.group(1).splitlines()]
-    return "\n".join(line for line in lines if not line.startswith("@file")).strip("\n")
+    lines = [re.sub(r"^@brief ", "", line) for line in lines if not line.startswith("@file")]
+    return "\n".join(lines).strip("\n")
 
 
-def algorithms_document():
-    files = algorithm_files()
-    out = [f"# Algorithms\n\n{NOTE}\nEvery collective, the algorithms it may be run by, and what each "
-           "does. The cheapest one by the\ncost model is taken; `HOCKET_ALGO` and `opts.algo` override. "
-           "P is the number of ranks, N the\nelements of a block. *Tree* order keeps the canonical "
-           "order of summation (always the same\nbits); *any* order runs only where the caller allows "
-           "it.\n"]
-    collectives = dict.fromkeys(coll for coll, _, _, _ in registry())
-    for wanted in collectives:
-        rows = []
-        for coll, name, when, others in registry():
-            if coll == wanted:
-                file = files.get((coll, name), "")
-                link = f"[{file}](#{file.replace('.', '')})" if file else ""
-                rows.append([f"`{name}`", when, order_of(others), link])
-        out.append(f"\n## {wanted}\n\n" + table(["algorithm", "when", "order", "described in"], rows))
-    for file in sorted(set(files.values())):
-        out.append(f"\n## {file}\n\n```text\n{head_comment('src/algo/' + file)}\n```\n")
-    return "".join(out)
+def algorithms_document(tables):
+    out = [f"# Algorithms\n\n{NOTE}\n"
+           "What each collective may be run by: first the tables, then each algorithm in its own\n"
+           "words. The cheapest by the cost model is taken; `HOCKET_ALGO` and `opts.algo` override.\n"
+           "P is the number of ranks, N the elements of a block. Order *canonical* gives always the\n"
+           "same bits; order *any* gives the same bits on all ranks, and runs only where the caller\n"
+           "allows it.\n\n", tables]
+    for coll, name in algorithms():
+        text = head_comment(f"src/algo/{coll}_{name}.c")
+        out.append(f"## {coll}: {name}\n\n```text\n{text}\n```\n\n")
+    return "".join(out).rstrip("\n") + "\n"
 
 
-def order_of(others):
-    if any(re.search("any", part, re.I) for part in others):
-        return "any"
-    return "any" if others[:1] in (["false"], ["0"]) else "tree"
+def variables_read():
+    """Names of the environment variables that the code asks for, by name, outside of the table."""
+    names = {}
+    for folder in ("src", "tools"):
+        for path in sorted((ROOT / folder).rglob("*.[ch]")):
+            for name in re.findall(r'\bgetenv\("(\w+)"\)', path.read_text(encoding="utf-8")):
+                names[name] = str(path.relative_to(ROOT))
+    return names
 
 
 def tuning_document():
-    text = read("src/comm/env.c")
-    rows = []
-    for match in re.finditer(r"\{([^{}]*\.name\s*=\s*\"[^{}]*)\}", text):
-        fields = {}
-        for part in split_arguments(match.group(1)):
-            key, _, value = part.partition("=")
-            fields[key.strip(" .")] = c_strings(value) if '"' in value else value.strip()
-        rows.append([f"`{fields['name']}`", fields.get("preset", fields.get("default", "")),
-                     fields.get("help", "")])
+    text = re.sub(r"\\\n\s*", "", read("src/comm/env.h"))
+    rows = [[f"`{c_strings(name)}`", c_strings(preset), c_strings(words)]
+            for name, preset, words in re.findall(
+                r'X\(\w+,\s*("\w+"),\s*("[^"]*"),\s*((?:"[^"]*"\s*)+)\)', text)]
+    for name, path in variables_read().items():
+        if name.startswith(("HOCKET_", "HK_")) and f"`{name}`" not in [row[0] for row in rows]:
+            sys.exit(f"{path} reads {name}, which is not in HKI_ENV_MAP (src/comm/env.h)")
     return (f"# Environment variables\n\n{NOTE}\nThey override defaults, never what a program set "
             "itself.\n\n" + table(["variable", "default", "meaning"], sorted(rows)))
 
@@ -143,7 +104,7 @@ def main():
     options = parser.parse_args()
     documents = {
         "docs/status.md": status_document(),
-        "docs/algorithms.md": algorithms_document(),
+        "docs/algorithms.md": algorithms_document(made_by_command(options.hocket, "--algorithms")),
         "docs/tuning.md": tuning_document(),
         "docs/man/hocket.1": made_by_command(options.hocket, "--manual"),
         "docs/man/hocket.bash": made_by_command(options.hocket, "--completion"),
