@@ -23,6 +23,8 @@
 
 enum {
     SPIN_ROUNDS = 2000, /**< some 50 us */
+    PUBLISH_ROUND =
+        16, /**< of spinning: a quick answer comes before that, and is not slowed down */
     YIELD_ROUNDS = 32,
     CLOCK_ROUNDS = 64, /**< how often a spinning rank looks at the clock */
     CHECK_NS_PER_RANK = 10000,
@@ -74,44 +76,42 @@ static void show_waiting(hki_segment_t *seg, int peer, uint64_t now_ns)
     atomic_store_explicit(&seg->mine->heartbeat_ns, now_ns, memory_order_relaxed);
 }
 
-/** Has this peer left by its own will? NULL if not. */
-static const char *leaving_of(const hki_segment_t *seg, int peer)
+/** Has this peer left by its own will? */
+static bool has_left(const hki_segment_t *seg, int peer)
 {
-    switch (atomic_load_explicit(&seg->blocks[peer].state, memory_order_acquire)) {
-    case HKI_RANK_CLOSED:
-        return "has closed the communicator";
-    case HKI_RANK_EXITED:
-        return "has exited without closing the communicator";
-    default:
-        return NULL;
-    }
+    const uint32_t state = atomic_load_explicit(&seg->blocks[peer].state, memory_order_acquire);
+
+    return state == HKI_RANK_CLOSED || state == HKI_RANK_EXITED;
 }
 
 /** A peer whose process has ended before it left the group, or -1. */
 static int find_dead(hki_segment_t *seg)
 {
     for (int peer = 0; peer < seg->base.nranks; peer++) {
-        seg->is_asked[peer] = peer != seg->base.rank && leaving_of(seg, peer) == NULL;
+        seg->is_asked[peer] = peer != seg->base.rank && !has_left(seg, peer);
     }
     const int dead =
         seg->world->ops->find_dead(seg->world, seg->world_ranks, seg->is_asked, seg->base.nranks);
     // It may have left between our look at its state and its end: then it is not dead but gone.
-    return dead >= 0 && leaving_of(seg, dead) == NULL ? dead : -1;
+    return dead >= 0 && !has_left(seg, dead) ? dead : -1;
 }
 
+/** Break the group because this peer has gone: "rank 3 (pid 4711) was killed by signal 9". */
 static void fail_for(hki_segment_t *seg, int peer)
 {
-    const char *leaving = leaving_of(seg, peer);
+    const uint32_t state = atomic_load_explicit(&seg->blocks[peer].state, memory_order_acquire);
+    const char *fallback =
+        state == HKI_RANK_EXITED ? "has exited without closing the communicator" : "died";
     char who[64];
-    char how[128];
+    char how[128] = "has closed the communicator";
     char text[256];
 
     hki_segment_describe(seg, peer, who, sizeof(who));
-    if (leaving == NULL) {
-        seg->world->ops->describe_end(seg->world, seg->world_ranks[peer], how, sizeof(how));
-        leaving = how;
+    if (state != HKI_RANK_CLOSED &&
+        !seg->world->ops->describe_end(seg->world, seg->world_ranks[peer], how, sizeof(how))) {
+        (void)snprintf(how, sizeof(how), "%s", fallback);
     }
-    (void)snprintf(text, sizeof(text), "%s %s", who, leaving);
+    (void)snprintf(text, sizeof(text), "%s %s", who, how);
     hki_segment_fail(&seg->base, HK_ERR_PEER_FAILED, peer, text);
 }
 
@@ -120,7 +120,7 @@ static hk_status_t check_peers(hki_segment_t *seg, const hki_waiter_t *waiter, i
 {
     int gone = find_dead(seg);
 
-    if (gone < 0 && peer >= 0 && leaving_of(seg, peer) != NULL) {
+    if (gone < 0 && peer >= 0 && has_left(seg, peer)) {
         gone = peer;
     }
     if (gone >= 0 && gone == seg->suspect && waiter->rounds > seg->suspect_rounds) {
@@ -176,7 +176,7 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
     }
     waiter->rounds = round == UINT32_MAX ? spin_rounds + YIELD_ROUNDS : round + 1;
     if (round < spin_rounds || seg->world->spin == 1) {
-        if (round == 0) {
+        if (round == PUBLISH_ROUND) {
             hki_segment_publish(seg);
         }
         cpu_relax();

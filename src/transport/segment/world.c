@@ -13,7 +13,11 @@
 
 #define GIB             (UINT64_C(1) << 30)
 #define ARENA_BYTES_MAX (64 * GIB)
-#define WORLD_BYTES_MAX (1024 * GIB) /* the thread sanitizer has little more address space */
+#if defined(__SANITIZE_THREAD__)
+#    define WORLD_BYTES_MAX (1024 * GIB) /* the sanitizer leaves no more address space */
+#else
+#    define WORLD_BYTES_MAX (16384 * GIB)
+#endif
 #define WORLD_BYTES_MIN (UINT64_C(1) << 20)
 
 atomic_uint hki_forks;

@@ -140,6 +140,12 @@ static bool agrees(const host_t *host, const visitor_t *visitor, const hki_packe
         (void)snprintf(text, text_bytes,
                        "process %d has version %u of the protocol, rank %d has %u", visitor->pid,
                        hello->version, mine->rank, mine->version);
+    } else if (hello->pid != visitor->pid) {
+        (void)snprintf(
+            text, text_bytes,
+            "rank %d sees itself as process %d, rank %d sees it as %d: all ranks of a host "
+            "must share a pid namespace",
+            rank, hello->pid, mine->rank, visitor->pid);
     } else if (hello->nranks != mine->nranks) {
         (void)snprintf(text, text_bytes,
                        "rank %d (pid %d) says the job has %d ranks, rank %d (pid %d) says %d", rank,

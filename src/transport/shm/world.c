@@ -102,7 +102,7 @@ static bool shm_is_stopped(const hki_world_t *world, int rank)
     return hki_process_is_stopped(world->pids[rank]);
 }
 
-static void shm_describe_end(hki_world_t *world, int rank, char *text, size_t text_bytes)
+static bool shm_describe_end(hki_world_t *world, int rank, char *text, size_t text_bytes)
 {
     const hki_board_t *board = shm_of(world)->board;
     const uint64_t deadline_ns = hki_clock_ns() + REASON_NS_MAX;
@@ -118,16 +118,12 @@ static void shm_describe_end(hki_world_t *world, int rank, char *text, size_t te
             (void)poll(NULL, 0, REASON_POLL_MS);
         }
     }
-    switch (kind) {
-    case HKI_BOARD_SIGNALED:
+    if (kind == HKI_BOARD_SIGNALED) {
         (void)snprintf(text, text_bytes, "was killed by signal %d", code);
-        break;
-    case HKI_BOARD_EXITED:
+    } else if (kind == HKI_BOARD_EXITED) {
         (void)snprintf(text, text_bytes, "exited with status %d", code);
-        break;
-    default:
-        (void)snprintf(text, text_bytes, "died");
     }
+    return kind != HKI_BOARD_RUNNING;
 }
 
 static void shm_destroy(hki_world_t *world)
