@@ -26,7 +26,7 @@ static uint64_t file_number(const char *directory, const char *name)
     return strtoull(text, NULL, 10);
 }
 
-/** Lower *cookie to what one control group leaves. Unused file pages can be dropped: not counted. */
+/** Lower *cookie to what one control group leaves. Unused file pages do not count: they can go. */
 static void lower_to_group(const char *directory, void *cookie)
 {
     uint64_t *available = cookie;

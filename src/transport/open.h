@@ -8,13 +8,14 @@
 #include "transport/transport.h"
 
 typedef struct hki_transport_opts {
-    int nlanes;          /**< streams per ordered pair */
+    int nlanes;           /**< streams per ordered pair */
     size_t staging_bytes; /**< per lane and rank */
-    int spin;            /**< see hk_comm_opts_t */
+    int spin;             /**< see hk_comm_opts_t */
     int open_timeout_ms;
 } hki_transport_opts_t;
 
-/** Endpoints of nranks threads of this process. @param[out] eps_out (nranks,) set on success only */
+/** Endpoints of nranks threads of this process.
+ *  @param[out] eps_out  (nranks,) set on success only */
 hk_status_t hki_local_open(const hki_transport_opts_t *opts, int nranks, hki_endpoint_t **eps_out);
 
 /**

@@ -124,9 +124,9 @@ hk_status_t hki_local_open(const hki_transport_opts_t *opts, int nranks, hki_end
     }
     HKI_TRY(status = hki_group_create(world, &shape, &offset), done);
     for (; opened < nranks; opened++) {
-        HKI_TRY(status =
-                    hki_group_open(world, &LOCAL_OPS, offset, ranks, nranks, opened, &eps[opened]),
-                done);
+        const hki_group_seat_t seat = {
+            .offset = offset, .world_ranks = ranks, .nranks = nranks, .rank = opened};
+        HKI_TRY(status = hki_group_open(world, &LOCAL_OPS, &seat, &eps[opened]), done);
     }
     for (int rank = 0; rank < nranks; rank++) {
         eps_out[rank] = eps[rank];

@@ -56,6 +56,7 @@ hk_status_t hki_arena_get(hki_arena_t *arena, uint64_t bytes, uint64_t *offset_o
     if (bytes == 0 || bytes > UINT64_MAX - page) {
         return HKI_FAIL(HK_ERR_NO_MEMORY, "no arena holds %llu bytes", (unsigned long long)bytes);
     }
+    const uint64_t asked = bytes;
     bytes = (bytes + page - 1) / page * page;
     while (*link != NULL && (*link)->bytes < bytes) {
         link = &(*link)->next;
@@ -65,7 +66,7 @@ hk_status_t hki_arena_get(hki_arena_t *arena, uint64_t bytes, uint64_t *offset_o
         return HKI_FAIL(HK_ERR_NO_MEMORY,
                         "shared memory: %llu bytes needed, the largest free part of this rank's "
                         "share has %llu",
-                        (unsigned long long)bytes, (unsigned long long)hki_arena_largest(arena));
+                        (unsigned long long)asked, (unsigned long long)hki_arena_largest(arena));
     }
     hki_extent_t *used = found;
     if (found->bytes == bytes) {

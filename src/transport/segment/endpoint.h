@@ -125,15 +125,22 @@ void hki_group_init(void *memory, const hki_group_shape_t *shape);
 hk_status_t hki_group_create(hki_world_t *world, const hki_group_shape_t *shape,
                              uint64_t *offset_out);
 
+/** One rank's place in a group. */
+typedef struct hki_group_seat {
+    uint64_t offset;        /**< of the group's memory, in the world */
+    const int *world_ranks; /**< (nranks,) rank r of the group is this rank of the world; copied */
+    int nranks;
+    int rank;
+} hki_group_seat_t;
+
 /**
- * Join the group whose memory lies at `offset`.
+ * Join a group.
  *
  * @param ops          table of the transport
- * @param world_ranks  (nranks,) copied
  * @param[out] ep_out  set on success only; holds a reference to the world
  */
-hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops, uint64_t offset,
-                           const int *world_ranks, int nranks, int rank, hki_endpoint_t **ep_out);
+hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
+                           const hki_group_seat_t *seat, hki_endpoint_t **ep_out);
 
 /** Shape from the options of open: rounds staging up. */
 hki_group_shape_t hki_group_shape(int nranks, int nlanes, size_t staging_bytes);

@@ -2,8 +2,8 @@
  * @file failure.c
  * @brief The failure of a group: first come, first kept.
  *
- * One 64-bit word holds what must never be seen half-written: 1 | -status << 8 | (rank + 1) << 32. Its
- * first writer then writes the text and says so. A reader waits a little for the text, and does
+ * One 64-bit word holds what must never be seen half-written: 1 | -status << 8 | (rank + 1) << 32.
+ * Its first writer then writes the text and says so. A reader waits a little for the text, and does
  * without if the writer died in between.
  */
 #include <sched.h>

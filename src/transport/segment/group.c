@@ -186,9 +186,11 @@ static hk_status_t attach_staging(hki_segment_t *seg, const hki_layout_t *layout
     return HK_OK;
 }
 
-hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops, uint64_t offset,
-                           const int *world_ranks, int nranks, int rank, hki_endpoint_t **ep_out)
+hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
+                           const hki_group_seat_t *seat, hki_endpoint_t **ep_out)
 {
+    const uint64_t offset = seat->offset;
+    const int nranks = seat->nranks;
     char *group = world->base + offset;
     hki_segment_t *seg = NULL;
 
@@ -207,7 +209,7 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops, ui
         return status;
     }
     seg->base.ops = ops;
-    seg->base.rank = rank;
+    seg->base.rank = seat->rank;
     seg->base.nranks = nranks;
     seg->base.nlanes = nlanes;
     seg->base.inline_bytes = HKI_INLINE_BYTES_MAX;
@@ -217,12 +219,12 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops, ui
     seg->world = world;
     seg->head = head;
     seg->blocks = (void *)(group + layout.blocks);
-    seg->mine = &seg->blocks[rank];
+    seg->mine = &seg->blocks[seat->rank];
     seg->nlines = layout.nlines;
     seg->group_offset = offset;
     seg->suspect = -1;
     for (int i = 0; i < nranks; i++) {
-        seg->world_ranks[i] = world_ranks[i];
+        seg->world_ranks[i] = seat->world_ranks[i];
     }
     attach_streams(seg, group, &layout);
     status = attach_staging(seg, &layout);
@@ -314,8 +316,9 @@ hk_status_t hki_segment_group_join(hki_endpoint_t *ep, const int *ranks, int nra
     for (int i = 0; i < nranks; i++) {
         world_ranks[i] = seg->world_ranks[ranks[i]];
     }
-    const hk_status_t status =
-        hki_group_open(seg->world, seg->base.ops, handle, world_ranks, nranks, new_rank, ep_out);
+    const hki_group_seat_t seat = {
+        .offset = handle, .world_ranks = world_ranks, .nranks = nranks, .rank = new_rank};
+    const hk_status_t status = hki_group_open(seg->world, seg->base.ops, &seat, ep_out);
     hki_free(world_ranks);
     return status;
 }

@@ -1,12 +1,12 @@
 /**
  * @file layout.h
- * @brief What lies where in the memory of a group. Shared between processes: only fixed-width types.
+ * @brief What lies where in the memory of a group. Processes share it: only fixed-width types.
  *
- *     head | one block a rank | one consumed counter a stream | one ring of lines a stream | staging
+ *     head | a block for each rank | a consumed counter for each stream | a ring for each | staging
  *
  * A stream is an ordered pair of ranks and a lane. Its ring is written by the sender; its consumed
- * counter by the receiver. Whatever is written by one rank and polled by another has a cache line of
- * its own.
+ * counter by the receiver. Whatever is written by one rank and polled by another has a cache line
+ * of its own.
  */
 #ifndef HKI_TRANSPORT_SEGMENT_LAYOUT_H
 #define HKI_TRANSPORT_SEGMENT_LAYOUT_H

@@ -2,10 +2,10 @@
  * @file world.h
  * @brief The memory that all ranks of a job on this host see, and what is known about its ranks.
  *
- * A world is one mapping: the arenas of the ranks, one after the other. It is named by offsets, since
- * every process maps it at another address. A process hands out memory of its own arena only, so
- * that no lock between processes is needed. Ranks that are threads of one process share one arena
- * and one hki_world_t.
+ * A world is one mapping: the arenas of the ranks, one after the other. It is named by offsets,
+ * since every process maps it at another address. A process hands out memory of its own arena
+ * only, so that no lock between processes is needed. Ranks that are threads of one process share
+ * one arena and one hki_world_t.
  *
  * Threads: all calls may be made by any thread of the process.
  */

@@ -2,8 +2,8 @@
  * @file board.h
  * @brief How the launcher tells the ranks how each of them ended.
  *
- * The launcher makes a memory file, and keeps it open while ranks live; HOCKET_BOARD=<pid>:<fd> names it.
- * A rank opens it through /proc when it joins, or goes without: then a death has no reason.
+ * The launcher makes a memory file, and keeps it open while ranks live; HOCKET_BOARD=<pid>:<fd>
+ * names it. A rank opens it through /proc when it joins, or goes without: then ends have no reason.
  * Lives in memory only: no name, nothing left behind.
  */
 #ifndef HKI_TRANSPORT_SHM_BOARD_H

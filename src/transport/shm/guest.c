@@ -25,7 +25,7 @@ typedef struct guest {
 static hk_status_t host_is_gone(const guest_t *guest)
 {
     if (!guest->is_seen) {
-        return HK_IN_PROGRESS; // perhaps it had too many strangers; or it was the end of another job
+        return HK_IN_PROGRESS; // it had too many strangers, or another meeting was just ending
     }
     return HKI_FAIL(HK_ERR_PEER_FAILED, "rank %d (pid %d) died while the job started",
                     guest->host_rank, guest->host_pid);

@@ -49,7 +49,7 @@ hk_status_t hki_packet_secret(hki_packet_t *packet);
 /** Are the secrets equal? Takes as long for any two. */
 bool hki_packet_same_secret(const hki_packet_t *a, const hki_packet_t *b);
 
-/** Send, with a file if fd >= 0. Does not block and raises no signal. @return false: peer is gone */
+/** Send, with a file if fd >= 0. Does not block, raises no signal. @return false: peer is gone */
 bool hki_packet_send(int socket, const hki_packet_t *packet, int fd);
 /**
  * Receive if there is something. Anything but a well-formed packet counts as the end.

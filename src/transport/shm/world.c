@@ -242,7 +242,7 @@ static hk_status_t map_world(const hki_shm_job_t *job, shm_world_t *shm)
     return HK_OK;
 }
 
-/** Watch all other ranks. They have open connections to the founder, so their numbers are theirs. */
+/** Watch all other ranks. They are still connected to the founder, so the numbers are theirs. */
 static hk_status_t watch_ranks(const hki_shm_job_t *job, shm_world_t *shm)
 {
     for (int rank = 0; rank < job->nranks; rank++) {
@@ -332,8 +332,11 @@ hk_status_t hki_shm_world_join(const hki_shm_job_t *job, int fd, hki_endpoint_t 
     for (int rank = 0; rank < job->nranks; rank++) {
         ranks[rank] = rank;
     }
-    status = hki_group_open(&shm->common, &SHM_OPS, control_bytes(job->nranks), ranks, job->nranks,
-                            job->rank, ep_out);
+    const hki_group_seat_t seat = {.offset = control_bytes(job->nranks),
+                                   .world_ranks = ranks,
+                                   .nranks = job->nranks,
+                                   .rank = job->rank};
+    status = hki_group_open(&shm->common, &SHM_OPS, &seat, ep_out);
 done:
     hki_free(ranks);
     hki_world_release(&shm->common);
