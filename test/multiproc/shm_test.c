@@ -1,8 +1,8 @@
 /**
  * @file shm_test.c
  * @brief Method: every rank is a forked child that runs one of the bodies below and leaves what it
- *        found in memory that it shares with the main process, which does all checking. Children are
- *        killed and stopped here in earnest. A child that outlives its test is killed and reported.
+ *        found in memory that it shares with the main process, which does all checking. Children
+ *        are killed and stopped here in earnest. A child that outlives its test is killed and reported.
  */
 #include "support/hk_test.h"
 

@@ -29,7 +29,11 @@ static void list_add(hki_segment_t *seg)
 
 static void list_remove(hki_segment_t *seg)
 {
-    (void)pthread_mutex_lock(&g_mutex);
+    if (!hki_segment_is_forked(seg)) {
+        (void)pthread_mutex_lock(&g_mutex);
+    } else if (pthread_mutex_trylock(&g_mutex) != 0) {
+        return; // forked while a thread held it; leave_at_exit() then does nothing either
+    }
     hki_segment_t **link = &g_endpoints;
     while (*link != NULL && *link != seg) {
         link = &(*link)->next;
@@ -256,8 +260,8 @@ void hki_segment_close(hki_endpoint_t *ep)
         if (is_leader) {
             hki_world_retire(world, offset);
         }
-        hki_world_release(world);
     }
+    hki_world_release(world);
     segment_destroy(seg);
 }
 

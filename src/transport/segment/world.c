@@ -80,7 +80,11 @@ void hki_world_retain(hki_world_t *world)
 
 void hki_world_release(hki_world_t *world)
 {
-    (void)pthread_mutex_lock(&world->mutex);
+    if (world->birth == hki_fork_count()) {
+        (void)pthread_mutex_lock(&world->mutex);
+    } else if (pthread_mutex_trylock(&world->mutex) != 0) {
+        return; // forked while a thread held it: nobody here will ever give it back
+    }
     const bool is_last = --world->users == 0;
     sweep_locked(world);
     (void)pthread_mutex_unlock(&world->mutex);

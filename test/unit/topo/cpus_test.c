@@ -1,6 +1,7 @@
 /**
  * @file cpus_test.c
- * @brief Method: false control groups of both versions; and this machine, where only bounds are known.
+ * @brief Method: false control groups of both versions; and this machine, where only bounds are
+ *        known.
  */
 #include "unit/topo/root.h"
 

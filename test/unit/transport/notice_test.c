@@ -1,6 +1,7 @@
 /**
  * @file notice_test.c
- * @brief Method: more announcements than are kept, across the wrap of their numbers; ranks that wait and one that does not.
+ * @brief Method: more announcements than are kept, across the wrap of their numbers; ranks that
+ *        wait and one that does not.
  */
 #include "unit/transport/ranks.h"
 

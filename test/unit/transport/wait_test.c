@@ -1,6 +1,7 @@
 /**
  * @file wait_test.c
- * @brief Method: a number travels round rings of real threads, more of them than cores; they return a status, which the main thread checks. A lost wake-up would show as 20 ms each.
+ * @brief Method: a number travels round rings of real threads, more of them than cores; they return
+ *        a status, which the main thread checks. A lost wake-up would cost 20 ms each time.
  */
 #include "unit/transport/ranks.h"
 
