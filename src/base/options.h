@@ -122,7 +122,7 @@ hk_status_t hki_option_refuse(const hki_command_t *command, const char *name, co
 HK_NODISCARD hk_status_t hki_size_parse(const char *word, size_t *bytes_out);
 
 /** Index of `word` in "a|b|c", or -1. */
-int hki_choice_find(const char *choices, const char *word);
+int hki_option_choice(const char *choices, const char *word);
 
 /** The text of --help. */
 void hki_options_help(const hki_command_t *command, hki_text_t *text);

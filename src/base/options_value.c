@@ -247,7 +247,7 @@ static hk_status_t set_sizes(hki_option_row_t row, const char *word, void *field
     return status;
 }
 
-int hki_choice_find(const char *choices, const char *word)
+int hki_option_choice(const char *choices, const char *word)
 {
     const size_t word_length = strlen(word);
 
@@ -271,7 +271,7 @@ static hk_status_t refuse_choice(hki_option_row_t row, const char *word)
 
 static hk_status_t set_choice(hki_option_row_t row, const char *word, void *field)
 {
-    const int index = hki_choice_find(row.option->choices, word);
+    const int index = hki_option_choice(row.option->choices, word);
 
     if (index < 0) {
         return refuse_choice(row, word);
@@ -283,7 +283,7 @@ static hk_status_t set_choice(hki_option_row_t row, const char *word, void *fiel
 static hk_status_t add_choice(hki_option_row_t row, const char *part, void *field)
 {
     hki_choice_list_t *list = field;
-    const int index = hki_choice_find(row.option->choices, part);
+    const int index = hki_option_choice(row.option->choices, part);
 
     if (index < 0) {
         return refuse_choice(row, part);

@@ -39,6 +39,7 @@ static const hki_subcommand_t docs_subcommand = {&docs_command, docs_main};
 /** Every subcommand, in the order of the help. */
 static const hki_subcommand_t *const subcommands[] = {
     &hki_subcommand_run,
+    &hki_subcommand_bench,
     &docs_subcommand,
 };
 

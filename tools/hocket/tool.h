@@ -22,7 +22,7 @@ typedef struct hki_subcommand {
 } hki_subcommand_t;
 
 extern const hki_subcommand_t hki_subcommand_run;
-extern const hki_subcommand_t hki_subcommand_bench __attribute__((weak));
+extern const hki_subcommand_t hki_subcommand_bench;
 extern const hki_subcommand_t hki_subcommand_train __attribute__((weak));
 
 /**

@@ -1,0 +1,461 @@
+/*
+ * `hocket bench`: measure and check the collectives. This file has the options, makes the list of
+ * cases, starts the ranks or is one of them.
+ */
+#include "bench.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "comm/choice.h"
+#include "dtype/reduce.h"
+#include "launch.h"
+#include "tool.h"
+
+#define COLL_CHOICE(name, text)                text "|"
+#define COLL_CHOICES                           HKI_COLL_MAP(COLL_CHOICE) "send_recv"
+#define DTYPE_CHOICE(name, value, bytes, text) text "|"
+#define DTYPE_CHOICES                          HK_DTYPE_MAP(DTYPE_CHOICE)
+/* HK_USER, the last op, needs a function */
+#define OP_CHOICES "sum|prod|min|max|avg|band|bor|bxor|premulsum"
+
+enum { SAMPLES_MAX = 4096 };
+
+#define AT(field) .offset = offsetof(hki_bench_values_t, field)
+
+static const hki_option_t bench_options[] = {
+    {.name = "ranks",
+     .letter = 'n',
+     .kind = HKI_OPTION_INT,
+     AT(nranks),
+     .arg = "N",
+     .min = 1,
+     .max = 1024,
+     .help = "start so many ranks; without it this process is one rank of the job it is started in",
+     .hint = "say how many ranks to start, e.g. -n 4"},
+    {.name = "bind",
+     .kind = HKI_OPTION_CHOICE,
+     AT(bind),
+     .arg = "WHERE",
+     .preset = "core",
+     .choices = HKI_BIND_CHOICES,
+     .help = "with -n: as hocket run --bind",
+     .hint = "write --bind none to leave ranks where they are"},
+    {.name = "colls",
+     .letter = 'c',
+     .kind = HKI_OPTION_CHOICES,
+     AT(colls),
+     .arg = "LIST",
+     .preset = "all_reduce",
+     .choices = COLL_CHOICES,
+     .help = "collectives; send_recv is a ping-pong of ranks 0 and 1, half a round trip",
+     .hint = "e.g. --colls all_reduce,broadcast or --colls all"},
+    {.name = "sizes",
+     .letter = 's',
+     .kind = HKI_OPTION_SIZES,
+     AT(sizes),
+     .arg = "LIST",
+     .preset = "8:16M:x8",
+     .max = 1ULL << 40,
+     .help = "bytes of the larger buffer of a rank, rounded to whole elements for each rank",
+     .hint = "e.g. --sizes 8,64K,1M or --sizes 8:128M:x4"},
+    {.name = "dtypes",
+     .letter = 'd',
+     .kind = HKI_OPTION_CHOICES,
+     AT(dtypes),
+     .arg = "LIST",
+     .preset = "f32",
+     .choices = DTYPE_CHOICES,
+     .help = "element types",
+     .hint = "e.g. --dtypes f32,bf16"},
+    {.name = "ops",
+     .letter = 'o',
+     .kind = HKI_OPTION_CHOICES,
+     AT(ops),
+     .arg = "LIST",
+     .preset = "sum",
+     .choices = OP_CHOICES,
+     .help = "operations of reductions; pairs of dtype and op that do not exist are left out",
+     .hint = "e.g. --ops sum,max"},
+    {.name = "root",
+     .kind = HKI_OPTION_INT,
+     AT(root),
+     .arg = "RANK",
+     .preset = "0",
+     .max = 1023,
+     .help = "root of rooted collectives",
+     .hint = "give a rank, e.g. --root 0"},
+    {.name = "algo",
+     .kind = HKI_OPTION_STRING,
+     AT(algo),
+     .arg = "RULES",
+     .help = "force algorithms, in the form of HOCKET_ALGO",
+     .hint = "e.g. --algo all_reduce:0-8K=direct,8K-=halving"},
+    {.name = "order",
+     .kind = HKI_OPTION_CHOICE,
+     AT(order),
+     .arg = "ORDER",
+     .preset = "tree",
+     .choices = "tree|any",
+     .help = "tree: always the same bits; any: allows ring. Floating sums by other orders are "
+             "counted as wrong",
+     .hint = "write --order tree or --order any"},
+    {.name = "memory",
+     .kind = HKI_OPTION_CHOICE,
+     AT(memory),
+     .arg = "KIND",
+     .preset = "private",
+     .choices = "private|shared",
+     .help = "where buffers lie; shared: from hk_mem_alloc()",
+     .hint = "write --memory shared to use hk_mem_alloc()"},
+    {.name = "in-place",
+     .kind = HKI_OPTION_FLAG,
+     AT(is_inplace),
+     .help = "input and output share memory"},
+    {.name = "iters",
+     .letter = 'i',
+     .kind = HKI_OPTION_INT,
+     AT(iterations),
+     .arg = "N",
+     .preset = "0",
+     .max = SAMPLES_MAX,
+     .help = "samples for a line; 0: as many as the budget allows, 5 at least",
+     .hint = "e.g. --iters 100"},
+    {.name = "warmup",
+     .letter = 'w',
+     .kind = HKI_OPTION_INT,
+     AT(warmup),
+     .arg = "N",
+     .preset = "3",
+     .min = 1,
+     .max = 1000,
+     .help = "operations before the first sample",
+     .hint = "e.g. --warmup 3"},
+    {.name = "budget",
+     .letter = 'b',
+     .kind = HKI_OPTION_DOUBLE,
+     AT(budget_s),
+     .arg = "SECONDS",
+     .preset = "0.3",
+     .min = 0.001,
+     .max = 3600,
+     .help = "time for a line of the table, about",
+     .hint = "e.g. --budget 1"},
+    {.name = "timeout",
+     .kind = HKI_OPTION_DOUBLE,
+     AT(timeout_s),
+     .arg = "SECONDS",
+     .min = 0.001,
+     .max = 1e6,
+     .help = "with -n: deadline of every wait for another rank",
+     .hint = "give seconds, e.g. --timeout 30"},
+    {.name = "json",
+     .kind = HKI_OPTION_STRING,
+     AT(json),
+     .arg = "FILE",
+     .help = "also write the table to this file",
+     .hint = "name a file that can be written"},
+    {.name = "lecture",
+     .kind = HKI_OPTION_FLAG,
+     AT(is_lecture),
+     .help = "the measurement of Stanford's CS336 instead: all_reduce and reduce_scatter of "
+             "--elements f32; with 4 ranks unless -n says otherwise"},
+    {.name = "elements",
+     .kind = HKI_OPTION_SIZE,
+     AT(elements),
+     .arg = "N",
+     .preset = "100M",
+     .min = 1,
+     .max = 1ULL << 36,
+     .help = "of the lecture's measurement",
+     .hint = "e.g. --elements 100M"},
+    {.name = NULL},
+};
+
+static const hki_command_t bench_command = {
+    .name = "bench",
+    .summary = "measure and check the collectives",
+    .description =
+        "Every line is one collective, size, type and operation. Inputs are rewritten before each "
+        "measured operation, and a barrier stands before and after. p50, p99 and min are of single "
+        "operations, the slowest rank's time; they contain how unevenly ranks leave the barrier. "
+        "time is the median over runs of K operations back to back, divided by K, as the OSU and "
+        "NVIDIA tests measure latency; K is such that a run lasts half a millisecond, 1 for long "
+        "operations. algbw is size / time, busbw that times the share the busiest link carries, as "
+        "nccl-tests defines them, in 10^9 bytes a second. wrong counts elements, of all ranks, "
+        "that "
+        "differ in any bit from the reference. The exit status is 1 if there are any.",
+    .options = bench_options,
+    .values_bytes = sizeof(hki_bench_values_t),
+};
+
+const char *hki_bench_coll_name(int coll)
+{
+    return coll == HKI_BENCH_SEND_RECV ? "send_recv" : hki_coll_name((hki_coll_t)coll);
+}
+
+bool hki_bench_has_op(int coll)
+{
+    return coll == HKI_COLL_REDUCE || coll == HKI_COLL_ALL_REDUCE ||
+           coll == HKI_COLL_REDUCE_SCATTER;
+}
+
+/** The case of a collective at a size. */
+static hki_bench_case_t make_case(const hki_bench_values_t *values, int nranks, int coll,
+                                  size_t bytes)
+{
+    const bool is_scatter = coll == HKI_COLL_SCATTER || coll == HKI_COLL_REDUCE_SCATTER;
+    const bool is_gather = coll == HKI_COLL_GATHER || coll == HKI_COLL_ALL_GATHER;
+    const bool is_exchange = coll == HKI_COLL_ALL_TO_ALL;
+    hki_bench_case_t what = {
+        .coll = coll,
+        .root = values->root,
+        .in_blocks = is_scatter || is_exchange ? nranks : 1,
+        .out_blocks = is_gather || is_exchange ? nranks : 1,
+        .count = bytes,
+    };
+
+    if (what.in_blocks > 1 || what.out_blocks > 1) {
+        what.count = bytes / (size_t)nranks;
+    }
+    return what;
+}
+
+/** Set type and operation. @return false: such a case does not exist */
+static bool complete_case(hki_bench_case_t *what, hk_dtype_t dtype, hk_op_t op, bool is_first_op)
+{
+    const hki_reduction_t reduction = {.dtype = dtype, .op = op, .nranks = 1, .scalar = 1.0};
+    const size_t bytes = what->count;
+
+    what->dtype = dtype;
+    what->op = op;
+    what->count = bytes / hk_dtype_bytes(dtype);
+    if (what->count == 0 && bytes > 0) {
+        what->count = 1;
+    }
+    if (what->coll == HKI_COLL_BARRIER) {
+        what->count = 0;
+    }
+    return hki_bench_has_op(what->coll) ? hki_reduction_check(&reduction) == HK_OK : is_first_op;
+}
+
+/** Rows measured so far; kept for the JSON file. */
+typedef struct rows {
+    hki_bench_row_t *row;
+    size_t count;
+    size_t capacity;
+    uint64_t wrong;
+} rows_t;
+
+static hk_status_t keep_row(rows_t *rows, const hki_bench_row_t *row)
+{
+    if (rows->count == rows->capacity) {
+        const size_t capacity = rows->capacity == 0 ? 64 : 2 * rows->capacity;
+        hki_bench_row_t *more = hki_calloc(capacity, sizeof(*more));
+        if (more == NULL) {
+            return HKI_FAIL(HK_ERR_NO_MEMORY, "%zu rows", capacity);
+        }
+        if (rows->row != NULL) {
+            memcpy(more, rows->row, rows->count * sizeof(*more));
+        }
+        hki_free(rows->row);
+        rows->row = more;
+        rows->capacity = capacity;
+    }
+    rows->row[rows->count++] = *row;
+    rows->wrong += row->wrong;
+    return HK_OK;
+}
+
+/** All types and operations of a collective at one size. */
+static hk_status_t measure_size(hki_bench_t *bench, int coll, size_t bytes, rows_t *rows)
+{
+    const hki_bench_values_t *values = bench->values;
+    hk_status_t status = HK_OK;
+
+    for (size_t i = 0; i < values->dtypes.count * values->ops.count && status == HK_OK; i++) {
+        const hk_dtype_t dtype = (hk_dtype_t)values->dtypes.value[i / values->ops.count];
+        const hk_op_t op = (hk_op_t)values->ops.value[i % values->ops.count];
+        hki_bench_case_t what = make_case(values, bench->nranks, coll, bytes);
+        hki_bench_row_t row;
+        if (!complete_case(&what, dtype, op, i % values->ops.count == 0)) {
+            continue;
+        }
+        status = hki_bench_measure(bench, &what, &row);
+        if (status == HK_OK && bench->rank == 0) {
+            hki_bench_print_row(&row);
+        }
+        if (status == HK_OK) {
+            status = keep_row(rows, &row);
+        }
+    }
+    return status;
+}
+
+static hk_status_t measure_all(hki_bench_t *bench, rows_t *rows)
+{
+    const hki_bench_values_t *values = bench->values;
+    hk_status_t status = HK_OK;
+
+    if (bench->rank == 0) {
+        hki_bench_print_head(bench);
+    }
+    for (size_t c = 0; c < values->colls.count && status == HK_OK; c++) {
+        const int coll = values->colls.value[c];
+        const size_t sizes = coll == HKI_COLL_BARRIER ? 1 : values->sizes.count;
+        if (coll == HKI_BENCH_SEND_RECV && bench->nranks < 2) {
+            continue;
+        }
+        for (size_t s = 0; s < sizes && status == HK_OK; s++) {
+            status = measure_size(bench, coll, values->sizes.value[s], rows);
+        }
+    }
+    return status;
+}
+
+/** Bytes of the largest buffer that any case needs. */
+static size_t buffer_bytes(const hki_bench_values_t *values, int nranks)
+{
+    size_t most = 0;
+
+    if (values->is_lecture) {
+        return values->elements * 4 * (size_t)nranks;
+    }
+    for (size_t s = 0; s < values->sizes.count; s++) {
+        most = values->sizes.value[s] > most ? values->sizes.value[s] : most;
+    }
+    return most + (size_t)nranks * 8; // small sizes are rounded up to an element for each rank
+}
+
+static hk_status_t get_memory(const hki_bench_t *bench, size_t bytes, char **memory_out)
+{
+    if (bench->values->memory == 0) {
+        *memory_out = hki_calloc_aligned(bytes, 1, 4096);
+        return *memory_out != NULL ? HK_OK
+                                   : HKI_FAIL(HK_ERR_NO_MEMORY, "buffer of %zu bytes", bytes);
+    }
+    void *shared;
+    const hk_status_t status = hk_mem_alloc(bench->comm, bytes, &shared);
+    if (status == HK_OK) {
+        *memory_out = shared;
+    }
+    return status;
+}
+
+static void put_memory(const hki_bench_t *bench, char *memory)
+{
+    if (bench->values->memory == 0) {
+        hki_free(memory);
+    } else {
+        hk_mem_free(bench->comm, memory);
+    }
+}
+
+/** Everything between the opening of the communicator and its closing. */
+static hk_status_t run_rank(hki_bench_t *bench, rows_t *rows)
+{
+    const size_t bytes = buffer_bytes(bench->values, bench->nranks);
+    hk_status_t status = HK_OK;
+
+    bench->samples_max = SAMPLES_MAX;
+    bench->samples = hki_calloc(SAMPLES_MAX, sizeof(*bench->samples));
+    if (bench->samples == NULL) {
+        HKI_TRY(status = HKI_FAIL(HK_ERR_NO_MEMORY, "%d samples", SAMPLES_MAX), done);
+    }
+    HKI_TRY(status = get_memory(bench, bytes, &bench->in), done);
+    HKI_TRY(status = get_memory(bench, bytes, &bench->out), done);
+    status = bench->values->is_lecture ? hki_bench_lecture(bench) : measure_all(bench, rows);
+    if (status == HK_OK && bench->rank == 0 && bench->values->json != NULL) {
+        status = hki_bench_json_write(bench, rows->row, rows->count);
+    }
+done:
+    put_memory(bench, bench->in);
+    put_memory(bench, bench->out);
+    hki_free(bench->samples);
+    return status;
+}
+
+static int rank_main(const hki_bench_values_t *values)
+{
+    hki_bench_t bench = {.values = values};
+    hk_comm_opts_t opts = hk_comm_opts_default();
+    rows_t rows = {0};
+
+    opts.algo = values->algo;
+    opts.order = (hk_order_t)values->order;
+    hk_status_t status = hk_comm_open(&opts, &bench.comm);
+    if (status != HK_OK) {
+        return hki_tool_failed(&bench_command);
+    }
+    bench.rank = hk_comm_rank(bench.comm);
+    bench.nranks = hk_comm_size(bench.comm);
+    if (values->root >= bench.nranks) {
+        hk_comm_close(&bench.comm);
+        (void)hki_option_refuse(&bench_command, "root", "", "%d is not a rank of %d", values->root,
+                                bench.nranks);
+        return hki_tool_usage();
+    }
+    status = run_rank(&bench, &rows);
+    const int result = status != HK_OK ? hki_tool_failed(&bench_command) : rows.wrong > 0;
+    hki_free(rows.row);
+    hk_comm_close(&bench.comm);
+    return result;
+}
+
+/** What can be refused before anything is started. */
+static hk_status_t check_values(const hki_bench_values_t *values)
+{
+    hki_choice_t *choice = NULL;
+
+    if (values->json != NULL && hki_bench_json_check(values->json) != HK_OK) {
+        char reason[256];
+        (void)snprintf(reason, sizeof(reason), "%.250s", hk_last_error());
+        return hki_option_refuse(&bench_command, "json", values->json, "cannot be written: %s",
+                                 reason);
+    }
+    if (values->nranks > 0 && values->root >= values->nranks) {
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket bench: --root %d is not in 0..%d; give a rank",
+                        values->root, values->nranks - 1);
+    }
+    if (values->algo != NULL && hki_choice_create("--algo", values->algo, &choice) != HK_OK) {
+        char reason[512];
+        (void)snprintf(reason, sizeof(reason), "%.500s", hk_last_error());
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket bench: %s", reason);
+    }
+    hki_choice_destroy(&choice);
+    return HK_OK;
+}
+
+static int bench_main(int argc, char **argv)
+{
+    hki_bench_values_t values;
+    hki_parsed_t parsed;
+    const int status = hki_tool_parse(&bench_command, argc, argv, &values, &parsed);
+
+    if (status >= 0) {
+        return status;
+    }
+    if (values.is_lecture && values.nranks == 0 && !hki_launch_is_rank()) {
+        values.nranks = 4;
+    }
+    if (check_values(&values) != HK_OK) {
+        return hki_tool_usage();
+    }
+    if (values.nranks == 0 || hki_launch_is_rank()) {
+        return rank_main(&values);
+    }
+    const hki_launch_opts_t opts = {
+        .command = "bench",
+        .nranks = values.nranks,
+        .bind = (hki_bind_t)values.bind,
+        .timeout_s = values.timeout_s,
+        .grace_s = 2.0,
+    };
+
+    return hki_launch_self(&opts, argc, argv);
+}
+
+const hki_subcommand_t hki_subcommand_bench = {&bench_command, bench_main};

@@ -1,0 +1,114 @@
+/**
+ * @file bench.h
+ * @brief What the files of `hocket bench` share.
+ */
+#ifndef HKI_TOOLS_HOCKET_BENCH_H
+#define HKI_TOOLS_HOCKET_BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hocket/hocket.h>
+
+#include "algo/algo.h"
+#include "base/options.h"
+
+/** Behind the collectives of hki_coll_t: ping-pong between ranks 0 and 1. */
+enum { HKI_BENCH_SEND_RECV = HKI_COLL_COUNT };
+
+#define HKI_BENCH_SCALAR 2.0 /* factor of HK_PREMULSUM */
+
+typedef struct hki_bench_values {
+    int nranks;
+    int bind;
+    hki_choice_list_t colls;
+    hki_size_list_t sizes;
+    hki_choice_list_t dtypes;
+    hki_choice_list_t ops;
+    int root;
+    const char *algo; /**< forced algorithms, as HOCKET_ALGO; or NULL */
+    int order;        /**< hk_order_t */
+    int memory;       /**< 0 private, 1 shared */
+    bool is_inplace;
+    int iterations; /**< 0: by the budget */
+    int warmup;
+    double budget_s; /**< time for one line of the table */
+    double timeout_s;
+    const char *json; /**< or NULL */
+    bool is_lecture;
+    size_t elements; /**< of the lecture's measurement */
+} hki_bench_values_t;
+
+/** One thing to measure. */
+typedef struct hki_bench_case {
+    int coll; /**< hki_coll_t, or HKI_BENCH_SEND_RECV */
+    hk_dtype_t dtype;
+    hk_op_t op;
+    int root;
+    size_t count; /**< elements of a block */
+    int in_blocks;
+    int out_blocks;
+} hki_bench_case_t;
+
+/** One line of the table. Times are those of the slowest rank [us]. */
+typedef struct hki_bench_row {
+    hki_bench_case_t what;
+    size_t bytes;                  /**< of the larger buffer of a rank */
+    const char *algo;              /**< borrowed; "" where none is chosen */
+    double time_us;                /**< back to back, median; see --help */
+    double p50_us, p99_us, min_us; /**< alone, with a barrier before each */
+    double predicted_us;           /**< 0: not known */
+    double algbw, busbw;           /**< [GB/s], 10^9 */
+    uint64_t wrong;                /**< elements, of all ranks */
+    int iterations;
+    int batch; /**< operations back to back */
+} hki_bench_row_t;
+
+/** A rank that measures. */
+typedef struct hki_bench {
+    const hki_bench_values_t *values;
+    hk_comm_t *comm; /**< owned by bench.c */
+    int rank;
+    int nranks;
+    char *in; /**< largest input of all cases */
+    char *out;
+    double *samples; /**< (samples_max,) */
+    size_t samples_max;
+    uint64_t seed; /**< of the inputs now in `in` */
+} hki_bench_t;
+
+/** "all_reduce" and the like, "send_recv". */
+const char *hki_bench_coll_name(int coll);
+/** Does this collective reduce? */
+bool hki_bench_has_op(int coll);
+
+/* bench_data.c: inputs that every rank can compute for every other, and the right answers. */
+
+/** Write this rank's input of a case, other bits for every seed. */
+void hki_bench_fill(const hki_bench_t *bench, const hki_bench_case_t *what, char *in);
+/** Elements of `out` that differ, in any bit, from the reference reduction (or copy). */
+hk_status_t hki_bench_check(const hki_bench_t *bench, const hki_bench_case_t *what, const char *out,
+                            uint64_t *wrong_out);
+
+/* bench_loop.c */
+
+/** Measure one case. Collective. @param[out] row_out  equal on all ranks */
+hk_status_t hki_bench_measure(hki_bench_t *bench, const hki_bench_case_t *what,
+                              hki_bench_row_t *row_out);
+
+/* bench_report.c */
+
+/** Can the file be written when all is done? @return HK_OK, HK_ERR_IO (the reason is the text) */
+hk_status_t hki_bench_json_check(const char *path);
+void hki_bench_print_head(const hki_bench_t *bench);
+void hki_bench_print_row(const hki_bench_row_t *row);
+/** Write all rows; the file appears whole or not at all. */
+hk_status_t hki_bench_json_write(const hki_bench_t *bench, const hki_bench_row_t *rows,
+                                 size_t count);
+
+/* bench_lecture.c */
+
+/** CS336's measurement of all_reduce and reduce_scatter. Collective; rank 0 prints. */
+hk_status_t hki_bench_lecture(hki_bench_t *bench);
+
+#endif /* HKI_TOOLS_HOCKET_BENCH_H */
