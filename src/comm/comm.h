@@ -1,0 +1,198 @@
+/**
+ * @file comm.h
+ * @brief What a communicator is made of. Shared by the files of this layer only.
+ *
+ * A call goes: check arguments (collective.c, vector.c) -> plan (plan.c: algorithm, tiles, schedule,
+ * cached) -> request (request.c) -> executor -> wait (wait.c). Sends and receives go through p2p.c,
+ * next to the executor, on lanes of their own.
+ *
+ * Locks: a communicator's own mutex is held while a call is inside it, so that a thread that waits
+ * on another communicator of the same domain can make progress here in between. A domain's mutex
+ * guards its list; under it communicators are only tried, never waited for.
+ */
+#ifndef HKI_COMM_COMM_H
+#define HKI_COMM_COMM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <hocket/coll.h>
+#include <hocket/comm.h>
+
+#include "comm/choice.h"
+#include "comm/p2p.h"
+#include "comm/plan.h"
+#include "exec/exec.h"
+#include "transport/transport.h"
+
+/** Lanes of an endpoint: the executor's, then one for first frames of sends, one for their data. */
+enum {
+    HKI_LANES_COLLECTIVE = 4,
+    HKI_LANE_CONTROL = HKI_LANES_COLLECTIVE,
+    HKI_LANE_DATA,
+    HKI_LANES,
+};
+
+/** Communicators that make progress for one another: those of a process, or of one rank-thread. */
+typedef struct hki_domain {
+    pthread_mutex_t mutex; /**< guards the list */
+    _Atomic int count;     /**< communicators in it */
+    struct hk_comm *first;
+    bool is_static; /**< the process's own: never freed */
+} hki_domain_t;
+
+struct hk_comm {
+    hki_endpoint_t *ep; /**< owned */
+    int rank;
+    int nranks;
+    int timeout_ms;
+    int open_timeout_ms;
+    hk_order_t order;
+    hki_choice_t *choice; /**< owned; forced algorithms, or NULL */
+    hki_engine_t *engine; /**< owned */
+    hki_p2p_t *p2p;       /**< owned */
+    hki_plans_t plans;
+    uint32_t next_op; /**< number of the next collective */
+    unsigned birth;   /**< hki_fork_count() at the opening */
+    bool is_broken;   /**< `failure` holds why */
+    hki_failure_t failure;
+    hk_request_t *free_requests;
+    hk_request_t *live_requests;
+    pthread_mutex_t mutex;
+    hki_domain_t *domain;
+    struct hk_comm *domain_next;
+};
+
+/** What became of a request. */
+typedef enum hki_request_kind {
+    HKI_REQUEST_COLLECTIVE, /**< op, and children if it also sends and receives */
+    HKI_REQUEST_P2P,        /**< p2p */
+    HKI_REQUEST_ORPHAN,     /**< its communicator was closed */
+} hki_request_kind_t;
+
+struct hk_request {
+    hk_comm_t *comm;
+    hki_request_kind_t kind;
+    hk_request_t *next; /**< in the communicator's live or free list */
+    hk_request_t *prev; /**< live list */
+    hki_op_t op;
+    hki_plan_t *plan; /**< collectives; in use until the request ends */
+    hki_p2p_op_t p2p;
+    hk_request_t *children; /**< sends and receives of a collective, by `sibling`; owned */
+    hk_request_t *sibling;
+    void *bounce;    /**< copy of an input that the output overwrites; or NULL; owned */
+    size_t *vectors; /**< (vector_count,) copies of counts and offsets; kept in the pool */
+    size_t vector_count;
+};
+
+/* comm.c */
+
+/** Start of every call: refuses NULL, forked and broken ones; locks. hki_comm_leave() unlocks. */
+hk_status_t hki_comm_enter(hk_comm_t *comm);
+static inline void hki_comm_leave(hk_comm_t *comm)
+{
+    (void)pthread_mutex_unlock(&comm->mutex);
+}
+
+/** Is the communicator usable in this process (not NULL, not inherited by fork)? */
+hk_status_t hki_comm_check(const hk_comm_t *comm);
+
+/** Note the group's failure and end everything with it. Idempotent. @return the failure's status */
+hk_status_t hki_comm_break(hk_comm_t *comm);
+
+/** Everything a communicator has besides its endpoint. `ep` is owned on success only.
+ *  @param parent  inherit options from it; NULL: from opts (complete, not NULL) */
+hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts, const hk_comm_t *parent,
+                            hki_domain_t *domain, hk_comm_t **comm_out);
+
+/* request.c */
+
+/** A request from the pool, in the live list. NULL: no memory (the error is set). */
+hk_request_t *hki_request_get(hk_comm_t *comm, hki_request_kind_t kind);
+/** Back to the pool, with its children, bounce buffer and plan. Must be done, or never started. */
+void hki_request_put(hk_request_t *request);
+bool hki_request_is_done(const hk_request_t *request);
+/** Status of a request that is done. */
+hk_status_t hki_request_status(const hk_request_t *request);
+/** End of a call that started `request`: wait and put it, or hand it out. comm is locked. */
+hk_status_t hki_request_finish(hk_request_t *request, hk_request_t **request_out);
+/** All of the communicator's requests become orphans. */
+void hki_requests_orphan(hk_comm_t *comm);
+
+/* wait.c */
+
+/** Progress of this communicator, without waiting. @param is_full  look at all peers' sends too */
+bool hki_comm_progress(hk_comm_t *comm, bool is_full);
+/** Wait until the request is done, its deadline passes, or the group fails. comm is locked. */
+hk_status_t hki_comm_wait(hk_comm_t *comm, const hk_request_t *request);
+/** Everything one hk_request_test() does, without waiting. comm is locked. */
+void hki_comm_test(hk_comm_t *comm, const hk_request_t *request);
+
+/* collective.c: for group.c. comm is locked. */
+
+/** One call of a collective, as the caller made it. */
+typedef struct hki_call {
+    hki_coll_t coll;
+    const void *in;
+    void *out;
+    size_t count;
+    hk_dtype_t dtype;
+    hk_op_t op;
+    int root;
+    const hk_coll_opts_t *opts; /**< or NULL */
+} hki_call_t;
+
+/** Deadline of one call. */
+uint64_t hki_call_deadline(const hk_comm_t *comm, const hk_coll_opts_t *opts);
+/** Options of one call, checked: NULL or of a size that is known. */
+hk_status_t hki_call_check_opts(const hk_coll_opts_t *opts, hk_coll_opts_t *store,
+                                const hk_coll_opts_t **opts_out);
+/** Do the call, or start it if request_out is not NULL. */
+hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t **request_out);
+
+/** Copy the input to request->bounce. */
+hk_status_t hki_request_bounce(hk_request_t *request, const void *in, size_t bytes);
+/** Start request->op by request->plan; in, out, reduction, check and signature are set. */
+void hki_request_post(hk_request_t *request, const hk_coll_opts_t *opts);
+
+/** What the two buffers of one call share. */
+typedef struct hki_overlap {
+    hk_alias_t alias;
+    bool needs_copy; /**< in == out, but not in a natural way: the input must be copied first */
+} hki_overlap_t;
+
+/** The ranges a call uses on this rank, and where the own part of the larger one lies. */
+typedef struct hki_ranges {
+    const char *in;
+    size_t in_bytes; /**< 0: not used here */
+    char *out;
+    size_t out_bytes; /**< 0: not used here */
+    size_t own_bytes; /**< offset of this rank's part in the larger buffer */
+    bool is_gather;   /**< out is the larger one */
+    bool is_scatter;  /**< in is the larger one */
+    bool is_exchange; /**< both are (all_to_all): nothing is natural */
+} hki_ranges_t;
+
+/** @return HK_OK, HK_ERR_INVALID_ARG (NULL where used; an overlap that is not allowed) */
+hk_status_t hki_ranges_overlap(const hki_ranges_t *ranges, hki_overlap_t *overlap_out);
+
+/* transfer.c. comm is locked. */
+
+/** A send or receive, as the caller asks for it. */
+typedef struct hki_transfer {
+    bool is_send;
+    void *data;
+    size_t count;
+    hk_dtype_t dtype;
+    int peer;
+    uint32_t tag;               /**< or HKI_TAG_INTERNAL | a tag of the library */
+    const hk_coll_opts_t *opts; /**< or NULL; for the deadline */
+} hki_transfer_t;
+
+/** Start it. @param[out] request_out  live; end it with hki_request_finish() or let it be a child */
+hk_status_t hki_transfer_start(hk_comm_t *comm, const hki_transfer_t *transfer,
+                               hk_request_t **request_out);
+/** Start it and wait. */
+hk_status_t hki_transfer_do(hk_comm_t *comm, const hki_transfer_t *transfer);
+
+#endif /* HKI_COMM_COMM_H */

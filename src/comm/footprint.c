@@ -1,0 +1,149 @@
+/*
+ * Memory of one run, for choosing tiles. Method: tiles must be the same on all ranks, so what counts
+ * is the rank that needs most. All ranks' schedules are built once for a large reference count,
+ * without and with aliasing, and their memory is divided by that count; all algorithms scale
+ * linearly but for rounding, which the caller's margin covers. The result is kept for the whole
+ * process. With more than SAMPLED_RANKS ranks a sample of them is built.
+ */
+#include "comm/plan.h"
+
+#include <pthread.h>
+
+#include "base/error.h"
+
+enum { REFERENCE_COUNT = 1 << 20, SAMPLED_RANKS = 40, KEPT = 512 };
+
+typedef struct kept {
+    const hki_algo_t *algo;
+    int nranks;
+    hki_footprint_t footprint;
+} kept_t;
+
+static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+static kept_t g_kept[KEPT];
+static int g_kept_count;
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/** A send of what the send before it sent is staged with it. */
+static bool is_repeated(const hki_step_t *step, const hki_step_t *before)
+{
+    return before != NULL && before->kind == HKI_STEP_SEND && !before->is_token &&
+           before->src.region == step->src.region && before->src.block == step->src.block &&
+           before->src.offset == step->src.offset && before->src.length == step->src.length &&
+           before->is_copied == step->is_copied;
+}
+
+/** Raise `footprint` to what this schedule needs. */
+static void add_schedule(const hk_schedule_t *schedule, hki_footprint_t *footprint)
+{
+    const double scale = 1.0 / REFERENCE_COUNT;
+    double elements = 0.0;
+    double partials = 0.0;
+    int messages = 0;
+    const hki_step_t *before = NULL;
+
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        const hki_step_t *step = &schedule->steps[i];
+
+        if (step->kind != HKI_STEP_SEND || step->is_token) {
+            before = NULL;
+            continue;
+        }
+        const bool is_repeat = is_repeated(step, before);
+        const bool is_user = step->src.region == HK_REGION_IN || step->src.region == HK_REGION_OUT;
+        before = step;
+        if (is_repeat || (!is_user && !step->is_copied)) {
+            continue; // scratch that is not copied goes direct
+        }
+        messages++;
+        if (step->src.region == HK_REGION_ACC) {
+            partials += (double)step->src.length * scale;
+        } else {
+            elements += (double)step->src.length * scale;
+        }
+    }
+    footprint->staged_elements = larger(footprint->staged_elements, elements);
+    footprint->staged_partials = larger(footprint->staged_partials, partials);
+    footprint->tmp_elements =
+        larger(footprint->tmp_elements, (double)schedule->opts.tmp_count * scale);
+    footprint->acc_partials =
+        larger(footprint->acc_partials, (double)schedule->opts.acc_count * scale);
+    if (messages > footprint->staged_messages) {
+        footprint->staged_messages = messages;
+    }
+}
+
+static hk_status_t add_rank(const hki_algo_t *algo, int nranks, int rank,
+                            hki_footprint_t *footprint)
+{
+    for (int alias = HK_ALIAS_NONE; alias <= HK_ALIAS_SAME; alias++) {
+        hk_schedule_opts_t opts = hk_schedule_opts_default();
+        hk_schedule_t *schedule = NULL;
+
+        opts.rank = rank;
+        opts.nranks = nranks;
+        opts.count = REFERENCE_COUNT;
+        opts.alias = (hk_alias_t)alias;
+        const hk_status_t status = algo->build(&opts, &schedule);
+        if (status == HK_OK) {
+            add_schedule(schedule, footprint);
+            hk_schedule_destroy(&schedule);
+        } else if (alias == HK_ALIAS_NONE || status == HK_ERR_NO_MEMORY) {
+            return status;
+        }
+    }
+    return HK_OK;
+}
+
+static hk_status_t measure(const hki_algo_t *algo, int nranks, hki_footprint_t *footprint)
+{
+    const int step = nranks / SAMPLED_RANKS + 1;
+
+    for (int r = 0; r < nranks; r += step) {
+        const hk_status_t status = add_rank(algo, nranks, r, footprint);
+
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    return nranks > 1 ? add_rank(algo, nranks, nranks - 1, footprint) : HK_OK;
+}
+
+static const kept_t *find_kept(const hki_algo_t *algo, int nranks)
+{
+    for (int i = 0; i < g_kept_count; i++) {
+        if (g_kept[i].algo == algo && g_kept[i].nranks == nranks) {
+            return &g_kept[i];
+        }
+    }
+    return NULL;
+}
+
+hk_status_t hki_footprint(const hki_algo_t *algo, int nranks, hki_footprint_t *footprint_out)
+{
+    hki_footprint_t footprint = {0};
+    hk_status_t status = HK_OK;
+
+    (void)pthread_mutex_lock(&g_mutex);
+    const kept_t *kept = find_kept(algo, nranks);
+    if (kept != NULL) {
+        footprint = kept->footprint;
+    } else {
+        status = measure(algo, nranks, &footprint);
+    }
+    if (kept == NULL && status == HK_OK) {
+        // A full table starts again: only time is lost.
+        g_kept_count = g_kept_count == KEPT ? 0 : g_kept_count;
+        g_kept[g_kept_count] = (kept_t){.algo = algo, .nranks = nranks, .footprint = footprint};
+        g_kept_count++;
+    }
+    (void)pthread_mutex_unlock(&g_mutex);
+    if (status == HK_OK) {
+        *footprint_out = footprint;
+    }
+    return status;
+}

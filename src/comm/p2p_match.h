@@ -1,0 +1,113 @@
+/**
+ * @file p2p_match.h
+ * @brief The state of point-to-point, shared by p2p.c (frames) and p2p_match.c (who meets whom).
+ */
+#ifndef HKI_COMM_P2P_MATCH_H
+#define HKI_COMM_P2P_MATCH_H
+
+#include "comm/p2p.h"
+
+enum {
+    HKI_BUCKETS = 1024, /**< by (peer, tag); a power of two */
+    HKI_SMALL_SLOTS = 32,
+    HKI_LARGE_SLOTS = 8,
+    HKI_SLOTS = HKI_SMALL_SLOTS + HKI_LARGE_SLOTS,
+};
+
+/** A queue of operations, linked by `link`. */
+typedef struct hki_p2p_queue {
+    hki_p2p_op_t *first;
+    hki_p2p_op_t *last;
+} hki_p2p_queue_t;
+
+/** A first frame without a receive yet. */
+typedef struct hki_stray {
+    struct hki_stray *link;
+    int peer;
+    uint32_t tag;
+    hk_dtype_t dtype;
+    bool is_rts; /**< the data is still at the sender; `id` names it */
+    uint32_t id;
+    size_t count;
+    size_t bytes;
+    char data[]; /**< (bytes,) unless is_rts */
+} hki_stray_t;
+
+typedef struct hki_stray_queue {
+    hki_stray_t *first;
+    hki_stray_t *last;
+} hki_stray_queue_t;
+
+/** What is under way with one peer. */
+typedef struct hki_p2p_peer {
+    hki_p2p_queue_t to_start; /**< sends whose first frame is not out */
+    hki_p2p_queue_t to_clear; /**< receives whose CTS is not out */
+    hki_p2p_queue_t to_fill;  /**< receives that wait for data, in the order of their CTS */
+    hki_p2p_queue_t to_feed;  /**< sends whose data goes out, in the order of their CTS */
+    hki_p2p_queue_t to_land;  /**< sends whose data is being read where it lies */
+    int pending;              /**< operations not done */
+    int slots;                /**< slots not read yet */
+} hki_p2p_peer_t;
+
+/** A piece of shared memory that carries a payload. */
+typedef struct hki_p2p_slot {
+    char *data;
+    uint64_t ticket;
+    int peer; /**< -1: free */
+    int lane;
+} hki_p2p_slot_t;
+
+struct hki_p2p {
+    hki_endpoint_t *ep;
+    int control_lane;
+    int data_lane;
+    hk_status_t status; /**< HK_OK, or what it was cancelled with */
+    hki_p2p_op_t *oldest;
+    hki_p2p_op_t *newest;
+    size_t pending;
+    uint64_t next_deadline_ns; /**< no operation's deadline is before it */
+    hki_p2p_peer_t *peers;     /**< (nranks,) owned */
+    char *slot_memory;         /**< from the endpoint; NULL until the first send that needs it */
+    hki_p2p_slot_t slots[HKI_SLOTS];
+    hki_p2p_op_t **ids; /**< (id_capacity,) sends by id, or NULL; owned */
+    uint32_t *free_ids; /**< (id_capacity,) stack; owned */
+    uint32_t id_capacity;
+    uint32_t id_free;
+    size_t stray_bytes;
+    hki_p2p_queue_t posted[HKI_BUCKETS];
+    hki_stray_queue_t strays[HKI_BUCKETS];
+};
+
+void hki_p2p_push(hki_p2p_queue_t *queue, hki_p2p_op_t *op);
+hki_p2p_op_t *hki_p2p_pop(hki_p2p_queue_t *queue);
+
+/** Take an operation off the list of those not done. */
+void hki_p2p_end(hki_p2p_t *p2p, hki_p2p_op_t *op, hk_status_t status);
+
+/** What a first frame says. */
+typedef struct hki_first {
+    int peer;
+    uint32_t tag;
+    hk_dtype_t dtype;
+    bool is_rts;
+    uint32_t id;
+    size_t count;
+    size_t bytes;
+    const char *data; /**< NULL for RTS */
+} hki_first_t;
+
+/**
+ * A first frame has come: give it to the oldest matching receive, or keep it.
+ *
+ * @return HK_OK: it may be released; HK_IN_PROGRESS: no room to keep it, try again; HK_ERR_...: the
+ *         group has been failed
+ */
+hk_status_t hki_p2p_arrive(hki_p2p_t *p2p, const hki_first_t *first);
+
+/** A receive is posted: give it the oldest matching frame that was kept, or queue it. */
+hk_status_t hki_p2p_expect(hki_p2p_t *p2p, hki_p2p_op_t *op);
+
+/** Free all that was kept. */
+void hki_p2p_forget(hki_p2p_t *p2p);
+
+#endif /* HKI_COMM_P2P_MATCH_H */

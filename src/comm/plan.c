@@ -1,0 +1,331 @@
+/*
+ * Plans. Method: a small set-associative cache, found by the hash of the key, with the plan used
+ * last in front of it. A plan in use is never thrown out; if a whole set is in use the new plan
+ * lives outside the cache until its last user ends.
+ *
+ * Tiles: what one run stages must fit into half of a lane's staging memory on every rank, and its
+ * scratch into the lane's scratch. Both follow from the algorithm's footprint. The tiles of a call
+ * are as equal as they can be, all of one length but the last, which has a schedule of its own.
+ */
+#include "comm/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "comm/comm.h"
+
+enum { STAGING_ROUNDING = 64 };
+
+uint32_t hki_hash(uint32_t seed, const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+    uint32_t hash = seed ^ UINT32_C(2166136261); // FNV-1a
+
+    for (size_t i = 0; i < bytes; i++) {
+        hash = (hash ^ p[i]) * UINT32_C(16777619);
+    }
+    return hash;
+}
+
+static bool is_same_key(const hki_plan_key_t *a, const hki_plan_key_t *b)
+{
+    return a->count == b->count && a->coll == b->coll && a->dtype == b->dtype && a->op == b->op &&
+           a->root == b->root && a->alias == b->alias && a->order == b->order &&
+           a->is_vector == b->is_vector && a->algo == b->algo && a->scalar == b->scalar;
+}
+
+static bool has_op(hki_coll_t coll)
+{
+    return coll == HKI_COLL_REDUCE || coll == HKI_COLL_REDUCE_SCATTER ||
+           coll == HKI_COLL_ALL_REDUCE;
+}
+
+static bool has_root(hki_coll_t coll)
+{
+    return coll == HKI_COLL_BROADCAST || coll == HKI_COLL_REDUCE || coll == HKI_COLL_SCATTER ||
+           coll == HKI_COLL_GATHER;
+}
+
+/** The algorithm of a key: of the call, of the communicator, or the cheapest. */
+static hk_status_t choose(const hk_comm_t *comm, const hki_plan_key_t *key, size_t elem_bytes,
+                          const hki_algo_t **algo_out)
+{
+    const hki_coll_t coll = (hki_coll_t)key->coll;
+    const size_t block_bytes = (size_t)key->count * elem_bytes;
+    const hki_algo_t *algo = key->algo;
+    const char *way_out = "";
+
+    if (algo == NULL) {
+        algo = hki_choice_find(comm->choice, coll, block_bytes);
+    }
+    if (algo == NULL) {
+        *algo_out =
+            hki_algo_choose(coll, hki_cost_params(comm->ep->ops->name), comm->nranks,
+                            (double)block_bytes, key->order == HK_ORDER_ANY, key->is_vector != 0);
+        return HK_OK;
+    }
+    if (!algo->is_tree_order && key->order != HK_ORDER_ANY) {
+        way_out = "it does not keep the canonical order; ask for order HK_ORDER_ANY";
+    } else if (key->is_vector != 0 && !algo->is_block_form) {
+        way_out = "it cannot do unequal counts";
+    } else {
+        *algo_out = algo;
+        return HK_OK;
+    }
+    return HKI_FAIL(HK_ERR_INVALID_ARG, "%s by \"%s\" is not possible here: %s",
+                    hki_coll_name(coll), algo->name, way_out);
+}
+
+/** Elements of a block in the largest tile that fits. */
+static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const hki_plan_t *plan,
+                            size_t *tile_out)
+{
+    hki_footprint_t need;
+    const double scratch = (double)comm->ep->staging_bytes;
+    double room = (double)(comm->ep->staging_bytes / 2);
+    double tile = (double)(SIZE_MAX / 4);
+    const hk_status_t status = hki_footprint(algo, comm->nranks, &need);
+
+    if (status != HK_OK) {
+        return status;
+    }
+    const double staged = need.staged_elements * (double)plan->elem_bytes +
+                          need.staged_partials * (double)plan->acc_bytes;
+    room -= (double)STAGING_ROUNDING * need.staged_messages * 2.0;
+    if (staged > 0.0 && tile > room / staged) {
+        tile = room / staged;
+    }
+    const double tmp = need.tmp_elements * (double)plan->elem_bytes;
+    const double acc = need.acc_partials * (double)plan->acc_bytes;
+    if (tmp > 0.0 && tile > scratch / tmp) {
+        tile = scratch / tmp;
+    }
+    if (acc > 0.0 && tile > scratch / acc) {
+        tile = scratch / acc;
+    }
+    tile *= 0.96; // scratch slots and chunks are rounded
+    if (tile < 1.0) {
+        return HKI_FAIL(HK_ERR_LIMIT,
+                        "%s by \"%s\" with %d ranks does not fit into the staging memory; raise "
+                        "segment_bytes or HOCKET_SEGMENT",
+                        hki_coll_name(algo->coll), algo->name, comm->nranks);
+    }
+    *tile_out = (size_t)tile;
+    return HK_OK;
+}
+
+/** Readable form of the call, and the hash over all that must be equal on all ranks. */
+static void sign(hki_plan_t *plan, const hki_algo_t *algo, int nranks)
+{
+    const hki_plan_key_t *key = &plan->key;
+    const hki_coll_t coll = (hki_coll_t)key->coll;
+    char root[24] = "";
+    char scalar[32] = "";
+    char tiles[48] = "";
+
+    if (has_root(coll)) {
+        (void)snprintf(root, sizeof(root), " root %d", (int)key->root);
+    }
+    if (key->op == HK_PREMULSUM && has_op(coll)) {
+        double value;
+
+        memcpy(&value, &key->scalar, sizeof(value));
+        (void)snprintf(scalar, sizeof(scalar), " by %g", value);
+    }
+    if (plan->ntiles > 1) {
+        (void)snprintf(tiles, sizeof(tiles), " in %zu tiles", plan->ntiles);
+    }
+    if (coll == HKI_COLL_BARRIER) {
+        (void)snprintf(plan->signature, sizeof(plan->signature), "barrier");
+    } else {
+        (void)snprintf(plan->signature, sizeof(plan->signature), "%s%s count %zu %s%s%s%s%s (%s%s)",
+                       hki_coll_name(coll), key->is_vector != 0 ? "v" : "", (size_t)key->count,
+                       hk_dtype_name((hk_dtype_t)key->dtype), has_op(coll) ? " " : "",
+                       has_op(coll) ? hk_op_name((hk_op_t)key->op) : "", scalar, root, algo->name,
+                       tiles);
+    }
+    uint32_t check = hki_hash((uint32_t)nranks, plan->signature, strlen(plan->signature));
+    check = hki_hash(check, &key->scalar, sizeof(key->scalar));
+    check = hki_hash(check, &plan->tile_count, sizeof(plan->tile_count));
+    plan->check = hki_hash(check, &key->is_vector, sizeof(key->is_vector));
+}
+
+static hk_status_t build(hk_comm_t *comm, const hki_algo_t *algo, const hki_plan_t *plan,
+                         size_t count, hk_schedule_t **schedule_out)
+{
+    hk_schedule_opts_t opts = hk_schedule_opts_default();
+    hk_schedule_t *schedule = NULL;
+    hk_status_t status;
+
+    opts.rank = comm->rank;
+    opts.nranks = comm->nranks;
+    opts.root = count == 0 ? 0 : plan->key.root;
+    opts.alias = count == 0 ? HK_ALIAS_NONE : (hk_alias_t)plan->key.alias;
+    opts.count = count;
+    status = algo->build(&opts, &schedule);
+    if (status != HK_OK) {
+        return status;
+    }
+    status = hki_engine_reserve(comm->engine, schedule, plan->elem_bytes, plan->acc_bytes);
+    if (status != HK_OK) {
+        hk_schedule_destroy(&schedule);
+        return status;
+    }
+    *schedule_out = schedule;
+    return HK_OK;
+}
+
+static void plan_destroy(hki_plan_t **plan)
+{
+    hki_plan_t *p = *plan;
+
+    if (p == NULL) {
+        return;
+    }
+    if (p->last != p->schedule) {
+        hk_schedule_destroy(&p->last);
+    }
+    hk_schedule_destroy(&p->schedule);
+    hki_free(p);
+    *plan = NULL;
+}
+
+/** Cut the call into tiles and build the schedules. */
+static hk_status_t plan_fill(hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t *plan)
+{
+    const size_t count = (size_t)plan->key.count;
+    size_t largest = 0;
+    hk_status_t status;
+
+    if (count == 0) { // nothing to move, but it synchronises
+        const hki_algo_t *barrier =
+            hki_algo_choose(HKI_COLL_BARRIER, hki_cost_params(comm->ep->ops->name), comm->nranks,
+                            0.0, false, false);
+
+        plan->tile_count = 1;
+        plan->ntiles = 1;
+        status = build(comm, barrier, plan, 0, &plan->schedule);
+        plan->last = plan->schedule;
+        return status;
+    }
+    HKI_TRY(status = tile_max(comm, algo, plan, &largest), fail);
+    plan->ntiles = (count - 1) / largest + 1;
+    plan->tile_count = (count - 1) / plan->ntiles + 1;
+    plan->ntiles = (count - 1) / plan->tile_count + 1;
+    HKI_TRY(status = build(comm, algo, plan, plan->tile_count, &plan->schedule), fail);
+    const size_t last = count - (plan->ntiles - 1) * plan->tile_count;
+    if (last == plan->tile_count || plan->key.is_vector != 0) { // v forms clip
+        plan->last = plan->schedule;
+    } else {
+        status = build(comm, algo, plan, last, &plan->last);
+    }
+fail:
+    return status;
+}
+
+static hk_status_t plan_create(hk_comm_t *comm, const hki_plan_key_t *key, hki_plan_t **plan_out)
+{
+    const hki_coll_t coll = (hki_coll_t)key->coll;
+    hki_plan_t *plan = hki_calloc(1, sizeof(*plan));
+    const hki_algo_t *algo = NULL;
+    hk_status_t status;
+
+    if (plan == NULL) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "plan of %s, %zu bytes", hki_coll_name(coll),
+                        sizeof(*plan));
+    }
+    plan->key = *key;
+    plan->elem_bytes = hk_dtype_bytes((hk_dtype_t)key->dtype);
+    plan->acc_bytes =
+        has_op(coll) ? hki_acc_bytes((hk_dtype_t)key->dtype, (hk_op_t)key->op) : plan->elem_bytes;
+    plan->needs_agreement = has_root(coll);
+    HKI_TRY(status = choose(comm, key, plan->elem_bytes, &algo), fail);
+    HKI_TRY(status = plan_fill(comm, algo, plan), fail);
+    sign(plan, algo, comm->nranks);
+    *plan_out = plan;
+    return HK_OK;
+fail:
+    plan_destroy(&plan);
+    return status;
+}
+
+/** Put a new plan into its set, in the place of the least recently used one that has no user. */
+static void keep(hki_plans_t *plans, hki_plan_t **set, hki_plan_t *plan)
+{
+    hki_plan_t **place = NULL;
+
+    for (int w = 0; w < HKI_PLANS_WAYS; w++) {
+        const bool is_free = set[w] == NULL;
+
+        if (is_free ||
+            (set[w]->users == 0 &&
+             (place == NULL || (*place != NULL && set[w]->used_at < (*place)->used_at)))) {
+            place = &set[w];
+        }
+        if (is_free) {
+            break;
+        }
+    }
+    if (place == NULL) {
+        return;
+    }
+    if (*place != NULL && plans->last == *place) {
+        plans->last = NULL;
+    }
+    plan_destroy(place);
+    *place = plan;
+    plan->is_cached = true;
+}
+
+hk_status_t hki_plan_get(hk_comm_t *comm, const hki_plan_key_t *key, hki_plan_t **plan_out)
+{
+    hki_plans_t *plans = &comm->plans;
+    hki_plan_t *plan = plans->last;
+
+    if (plan == NULL || !is_same_key(&plan->key, key)) {
+        uint32_t hash = hki_hash(key->coll, &key->count, sizeof(key->count));
+        hash = hki_hash(hash, &key->root, sizeof(key->root));
+        hki_plan_t **set = plans->cached[(hash ^ key->dtype ^ key->alias) % HKI_PLANS_SETS];
+
+        plan = NULL;
+        for (int w = 0; w < HKI_PLANS_WAYS && plan == NULL; w++) {
+            if (set[w] != NULL && is_same_key(&set[w]->key, key)) {
+                plan = set[w];
+            }
+        }
+        if (plan == NULL) {
+            const hk_status_t status = plan_create(comm, key, &plan);
+
+            if (status != HK_OK) {
+                return status;
+            }
+            keep(plans, set, plan);
+        }
+        plans->last = plan->is_cached ? plan : NULL;
+    }
+    plans->uses++;
+    plan->used_at = plans->uses;
+    plan->users++;
+    *plan_out = plan;
+    return HK_OK;
+}
+
+void hki_plan_put(hki_plan_t *plan)
+{
+    plan->users--;
+    if (plan->users == 0 && !plan->is_cached) {
+        plan_destroy(&plan);
+    }
+}
+
+void hki_plans_fini(hki_plans_t *plans)
+{
+    for (int s = 0; s < HKI_PLANS_SETS; s++) {
+        for (int w = 0; w < HKI_PLANS_WAYS; w++) {
+            plan_destroy(&plans->cached[s][w]);
+        }
+    }
+    plans->last = NULL;
+}

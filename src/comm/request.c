@@ -1,0 +1,224 @@
+/*
+ * Requests: a pool in each communicator, so that nothing is allocated per operation after the first
+ * of its kind. A live request belongs to the communicator until it ends, or until the communicator
+ * is closed: then it is an orphan that its owner frees by waiting for it.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "comm/comm.h"
+
+static const char g_closed_text[] = "the communicator was closed while the operation was under way";
+
+hk_request_t *hki_request_get(hk_comm_t *comm, hki_request_kind_t kind)
+{
+    hk_request_t *request = comm->free_requests;
+
+    if (request != NULL) {
+        comm->free_requests = request->next;
+    } else {
+        request = hki_calloc(1, sizeof(*request));
+        if (request == NULL) {
+            (void)HKI_FAIL(HK_ERR_NO_MEMORY, "request, %zu bytes", sizeof(*request));
+            return NULL;
+        }
+    }
+    request->comm = comm;
+    request->kind = kind;
+    request->op.is_done = true; // until it is posted
+    request->op.status = HK_OK;
+    request->p2p.is_done = true;
+    request->p2p.status = HK_OK;
+    request->plan = NULL;
+    request->children = NULL;
+    request->bounce = NULL;
+    request->prev = NULL;
+    request->next = comm->live_requests;
+    if (request->next != NULL) {
+        request->next->prev = request;
+    }
+    comm->live_requests = request;
+    return request;
+}
+
+void hki_request_put(hk_request_t *request)
+{
+    hk_comm_t *comm = request->comm;
+
+    while (request->children != NULL) {
+        hk_request_t *child = request->children;
+
+        request->children = child->sibling;
+        hki_request_put(child);
+    }
+    if (request->plan != NULL) {
+        hki_plan_put(request->plan);
+    }
+    if (request->bounce != NULL) {
+        hki_free(request->bounce);
+    }
+    if (request->prev == NULL) {
+        comm->live_requests = request->next;
+    } else {
+        request->prev->next = request->next;
+    }
+    if (request->next != NULL) {
+        request->next->prev = request->prev;
+    }
+    request->next = comm->free_requests;
+    comm->free_requests = request;
+}
+
+bool hki_request_is_done(const hk_request_t *request)
+{
+    if (request->kind == HKI_REQUEST_P2P) {
+        return request->p2p.is_done;
+    }
+    for (const hk_request_t *child = request->children; child != NULL; child = child->sibling) {
+        if (!child->p2p.is_done) {
+            return false;
+        }
+    }
+    return request->op.is_done;
+}
+
+hk_status_t hki_request_status(const hk_request_t *request)
+{
+    hk_status_t status =
+        request->kind == HKI_REQUEST_P2P ? request->p2p.status : request->op.status;
+
+    for (const hk_request_t *child = request->children; child != NULL && status == HK_OK;
+         child = child->sibling) {
+        status = child->p2p.status;
+    }
+    return status;
+}
+
+/** A done request: its status, with the communicator broken if it is an error. */
+static hk_status_t request_end(hk_request_t *request)
+{
+    hk_comm_t *comm = request->comm;
+    hk_status_t status = hki_request_status(request);
+
+    hki_request_put(request);
+    if (status != HK_OK) {
+        status = hki_comm_break(comm);
+    }
+    return status;
+}
+
+hk_status_t hki_request_finish(hk_request_t *request, hk_request_t **request_out)
+{
+    if (request_out != NULL) {
+        *request_out = request;
+        return HK_OK;
+    }
+    if (!hki_request_is_done(request)) {
+        const hk_status_t status = hki_comm_wait(request->comm, request);
+
+        if (status != HK_OK) { // the communicator is broken, and so all requests are done
+            hki_request_put(request);
+            return status;
+        }
+    }
+    return request_end(request);
+}
+
+void hki_requests_orphan(hk_comm_t *comm)
+{
+    while (comm->live_requests != NULL) {
+        hk_request_t *request = comm->live_requests;
+
+        comm->live_requests = request->next;
+        request->comm = NULL;
+        request->kind = HKI_REQUEST_ORPHAN;
+        if (request->plan != NULL) {
+            hki_plan_put(request->plan);
+            request->plan = NULL;
+        }
+    }
+}
+
+/** Free an orphan and its children. */
+static hk_status_t orphan_end(hk_request_t *request)
+{
+    while (request->children != NULL) {
+        hk_request_t *child = request->children;
+
+        request->children = child->sibling;
+        hki_free(child->vectors);
+        hki_free(child);
+    }
+    hki_free(request->bounce);
+    hki_free(request->vectors);
+    hki_free(request);
+    return hki_fail_again(HK_ERR_ABORTED, g_closed_text);
+}
+
+hk_status_t hk_request_wait(hk_request_t **request)
+{
+    hk_request_t *r = request == NULL ? NULL : *request;
+    hk_status_t status;
+
+    if (r == NULL) {
+        return HK_OK;
+    }
+    if (r->kind == HKI_REQUEST_ORPHAN) {
+        *request = NULL;
+        return orphan_end(r);
+    }
+    hk_comm_t *comm = r->comm;
+    status = hki_comm_check(comm);
+    if (status != HK_OK) {
+        return status;
+    }
+    *request = NULL;
+    (void)pthread_mutex_lock(&comm->mutex);
+    status = hki_request_finish(r, NULL);
+    hki_comm_leave(comm);
+    return status;
+}
+
+hk_status_t hk_request_test(hk_request_t **request)
+{
+    hk_request_t *r = request == NULL ? NULL : *request;
+    hk_status_t status = HK_IN_PROGRESS;
+
+    if (r == NULL) {
+        return HK_OK;
+    }
+    if (r->kind == HKI_REQUEST_ORPHAN) {
+        return hk_request_wait(request);
+    }
+    hk_comm_t *comm = r->comm;
+    status = hki_comm_check(comm);
+    if (status != HK_OK) {
+        return status;
+    }
+    (void)pthread_mutex_lock(&comm->mutex);
+    hki_comm_test(comm, r);
+    if (hki_request_is_done(r)) {
+        *request = NULL;
+        status = request_end(r);
+    } else {
+        status = HK_IN_PROGRESS;
+    }
+    hki_comm_leave(comm);
+    return status;
+}
+
+hk_status_t hk_request_wait_all(hk_request_t **requests, size_t count)
+{
+    hk_status_t first = HK_OK;
+
+    if (requests == NULL && count != 0) {
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "%zu requests at NULL", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const hk_status_t status = hk_request_wait(&requests[i]);
+
+        if (first == HK_OK) {
+            first = status;
+        }
+    }
+    return first;
+}
