@@ -148,10 +148,10 @@ struct hki_endpoint {
     const hki_endpoint_ops_t *ops;
     int rank;
     int nranks;
-    int nlanes;            /**< streams per ordered pair */
-    size_t inline_bytes;   /**< payloads up to this need no staging */
-    size_t staging_bytes;  /**< per lane; one run may stage half of it */
-    int ranks_per_core;    /**< ranks of this host per core they may run on, rounded up, >= 1 */
+    int nlanes;           /**< streams per ordered pair */
+    size_t inline_bytes;  /**< payloads up to this need no staging */
+    size_t staging_bytes; /**< per lane; one run may stage half of it */
+    int ranks_per_core;   /**< ranks of this host per core they may run on, rounded up, >= 1 */
 };
 
 #endif /* HKI_TRANSPORT_TRANSPORT_H */
