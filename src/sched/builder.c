@@ -20,6 +20,7 @@ struct hk_builder {
     hk_schedule_t *schedule;   /* owned */
     uint32_t step_capacity;    /* steps that fit in schedule->steps */
     uint32_t operand_capacity; /* operands that fit in schedule->operands */
+    unsigned sent_regions;     /* bit r: an uncopied send so far has its source in region r */
     hk_status_t status;        /* first error; sticky */
 };
 
@@ -135,9 +136,15 @@ static hk_status_t check_overlap(const hk_schedule_opts_t *opts, hk_span_t dst, 
 }
 
 /** Index + 1 of the last uncopied send whose source `dst` overlaps; 0 if there is none. */
-static uint32_t find_fence(const hk_schedule_t *schedule, hk_span_t dst)
+static uint32_t find_fence(const hk_builder_t *builder, hk_span_t dst)
 {
-    for (uint32_t i = schedule->step_count; i > 0 && dst.length != 0; i--) {
+    const hk_schedule_t *schedule = builder->schedule;
+    const hk_region_t region = hki_span_canonical(&schedule->opts, dst).region;
+
+    if (dst.length == 0 || (builder->sent_regions >> region & 1) == 0) {
+        return 0;
+    }
+    for (uint32_t i = schedule->step_count; i > 0; i--) {
         const hki_step_t *step = &schedule->steps[i - 1];
 
         if (step->kind == HKI_STEP_SEND && !step->is_copied &&
@@ -159,7 +166,10 @@ static void append(hk_builder_t *builder, hki_step_t step)
     if (builder->status != HK_OK) {
         return;
     }
-    step.sends_before = find_fence(schedule, step.dst);
+    step.sends_before = find_fence(builder, step.dst);
+    if (step.kind == HKI_STEP_SEND && !step.is_copied) {
+        builder->sent_regions |= 1U << hki_span_canonical(&schedule->opts, step.src).region;
+    }
     schedule->steps[schedule->step_count++] = step;
 }
 
@@ -342,6 +352,13 @@ static hk_status_t append_operands(hk_builder_t *builder, hk_span_t dst,
     for (int i = 0; i < operand_count; i++) {
         void *array = schedule->operands;
         hk_status_t status = check_operand(&schedule->opts, dst, &operands[i]);
+
+        for (int k = 0; k < i && operands[i].peer >= 0 && status == HK_OK; k++) {
+            if (operands[k].peer == operands[i].peer) { // only the head of a stream can be read
+                status = HKI_FAIL(HK_ERR_INVALID_ARG, "two messages of rank %d in one reduce step",
+                                  operands[i].peer);
+            }
+        }
 
         if (status == HK_OK) {
             status = grow(&array, &builder->operand_capacity, schedule->operand_count,

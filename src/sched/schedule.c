@@ -38,10 +38,13 @@ hk_span_t hki_span_canonical(const hk_schedule_opts_t *opts, hk_span_t span)
 
 bool hki_span_overlap(const hk_schedule_opts_t *opts, hk_span_t a, hk_span_t b)
 {
+    if (a.length == 0 || b.length == 0 || a.offset >= b.offset + b.length ||
+        b.offset >= a.offset + a.length) {
+        return false;
+    }
     a = hki_span_canonical(opts, a);
     b = hki_span_canonical(opts, b);
-    return a.length != 0 && b.length != 0 && a.region == b.region && a.block == b.block &&
-           a.offset < b.offset + b.length && b.offset < a.offset + a.length;
+    return a.region == b.region && a.block == b.block;
 }
 
 /** Does the step read any element of `span`? */
