@@ -144,7 +144,7 @@ static void scores_transposed_add(const hki_attention_t *t, const block_t *b, co
 
 static void head_forward(const hki_attention_t *t, const head_t *head)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     const float scale = 1.0F / sqrtf((float)t->head_dim);
 
     for (size_t first = 0; first < t->num_tokens; first += BLOCK_QUERIES) {
@@ -162,7 +162,7 @@ static void head_forward(const hki_attention_t *t, const head_t *head)
 /** From scores S and dP: P in their place, and dS in the place of dP. */
 static void scores_backward(const hki_attention_t *t, const head_t *head, const block_t *b)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     const float scale = 1.0F / sqrtf((float)t->head_dim);
 
     for (size_t i = 0; i < b->rows; i++) {

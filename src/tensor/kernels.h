@@ -29,7 +29,7 @@ typedef struct hki_norm {
     float *dbeta;          /**< backward: (n,) */
 } hki_norm_t;
 
-typedef struct hki_kernels {
+typedef struct hki_tensor_kernels {
     const char *name;
     /** out[row] and stats[row] from x[row]. */
     void (*norm_forward)(const hki_norm_t *t, size_t row);
@@ -56,15 +56,15 @@ typedef struct hki_kernels {
     float (*exp_sum)(float *x, size_t n, float *max_out);
     /** out = x * factor. out may be x. */
     void (*scale)(const float *x, float factor, size_t n, float *out);
-} hki_kernels_t;
+} hki_tensor_kernels_t;
 
 /** The kernels for this processor. */
-const hki_kernels_t *hki_kernels(void);
+const hki_tensor_kernels_t *hki_tensor_kernels(void);
 
 /** Kernels by name, or NULL if this build or this processor has none: for tests. */
-const hki_kernels_t *hki_kernels_find(const char *name);
+const hki_tensor_kernels_t *hki_tensor_kernels_find(const char *name);
 
-extern const hki_kernels_t hki_kernels_plain;
-extern const hki_kernels_t hki_kernels_avx2;
+extern const hki_tensor_kernels_t hki_tensor_kernels_plain;
+extern const hki_tensor_kernels_t hki_tensor_kernels_avx2;
 
 #endif /* HKI_TENSOR_KERNELS_H */

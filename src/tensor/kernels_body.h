@@ -341,7 +341,7 @@ static float exp_sum(float *x, size_t n, float *max_out)
     return row_exp(x, 1.0F, max, n);
 }
 
-const hki_kernels_t KERNELS_TABLE = {
+const hki_tensor_kernels_t KERNELS_TABLE = {
     .name = KERNELS_NAME,
     .norm_forward = norm_forward,
     .norm_backward = norm_backward,

@@ -24,7 +24,7 @@ static size_t strip_width(size_t n, size_t strip)
 
 void hki_norm_forward(const hki_norm_t *t, size_t rows)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
     for (size_t row = 0; row < rows; row++) {
@@ -34,7 +34,7 @@ void hki_norm_forward(const hki_norm_t *t, size_t rows)
 
 void hki_norm_backward(const hki_norm_t *t, size_t rows)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     const size_t strips = strip_count(t->n);
 
 #pragma omp parallel num_threads(hki_tensor_threads())
@@ -52,7 +52,7 @@ void hki_norm_backward(const hki_norm_t *t, size_t rows)
 
 void hki_column_sums(const float *x, size_t rows, size_t n, float *out)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     const size_t strips = strip_count(n);
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
@@ -66,7 +66,7 @@ void hki_column_sums(const float *x, size_t rows, size_t n, float *out)
 void hki_bias_add(const float *x, const float *bias, const float *other, size_t rows, size_t n,
                   float *out)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
     for (size_t row = 0; row < rows; row++) {
@@ -76,7 +76,7 @@ void hki_bias_add(const float *x, const float *bias, const float *other, size_t 
 
 void hki_gelu_forward(const hki_gelu_t *t)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
     for (size_t row = 0; row < t->rows; row++) {
@@ -86,7 +86,7 @@ void hki_gelu_forward(const hki_gelu_t *t)
 
 void hki_gelu_backward(const hki_gelu_t *t)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
     for (size_t row = 0; row < t->rows; row++) {
@@ -98,7 +98,7 @@ void hki_gelu_backward(const hki_gelu_t *t)
 void hki_embedding_forward(const hki_embedding_t *e, const float *tokens, const float *positions,
                            float *out)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
     for (size_t row = 0; row < e->num_sequences * e->num_tokens; row++) {
@@ -111,7 +111,7 @@ void hki_embedding_forward(const hki_embedding_t *e, const float *tokens, const 
 void hki_embedding_backward(const hki_embedding_t *e, const float *dout, float *dtokens,
                             float *dpositions)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     const size_t rows = e->num_sequences * e->num_tokens;
     const size_t strips = strip_count(e->n);
 
@@ -137,7 +137,7 @@ void hki_embedding_backward(const hki_embedding_t *e, const float *dout, float *
 double hki_cross_entropy_forward(float *logits, const int32_t *targets, size_t rows, size_t n,
                                  float *sums, float *losses)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     double total = 0.0;
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
@@ -158,7 +158,7 @@ double hki_cross_entropy_forward(float *logits, const int32_t *targets, size_t r
 void hki_cross_entropy_backward(float *logits, const int32_t *targets, size_t rows, size_t n,
                                 const float *sums)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     const float share = 1.0F / (float)rows; // of one row in the mean
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
@@ -172,7 +172,7 @@ void hki_cross_entropy_backward(float *logits, const int32_t *targets, size_t ro
 
 double hki_mean_square(const float *x, size_t rows, size_t n, float *row_sums)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
     double total = 0.0;
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
@@ -187,7 +187,7 @@ double hki_mean_square(const float *x, size_t rows, size_t n, float *row_sums)
 
 void hki_scale(const float *x, float factor, size_t rows, size_t n, float *out)
 {
-    const hki_kernels_t *kernels = hki_kernels();
+    const hki_tensor_kernels_t *kernels = hki_tensor_kernels();
 
 #pragma omp parallel for num_threads(hki_tensor_threads())
     for (size_t row = 0; row < rows; row++) {

@@ -42,7 +42,7 @@ static void rows_make(rows_t *r, double deviation)
     }
 }
 
-typedef void (*kernel_call_t)(const hki_kernels_t *k, size_t n, rows_t *r);
+typedef void (*kernel_call_t)(const hki_tensor_kernels_t *k, size_t n, rows_t *r);
 
 static hki_norm_t norm_of(size_t n, rows_t *r)
 {
@@ -59,7 +59,7 @@ static hki_norm_t norm_of(size_t n, rows_t *r)
                         .dbeta = r->more};
 }
 
-static void call_norm(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_norm(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     const hki_norm_t norm = norm_of(n, r);
 
@@ -67,7 +67,7 @@ static void call_norm(const hki_kernels_t *k, size_t n, rows_t *r)
     k->norm_backward(&norm, 0);
 }
 
-static void call_norm_columns(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_norm_columns(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     hki_norm_t norm = norm_of(n < HKI_STRIP_WIDTH ? n : HKI_STRIP_WIDTH, r);
     float stats[2 * 5] = {0.5F, 2.0F, -0.25F, 1.5F, 0.0F, 1.0F, 1.0F, 0.5F, 0.125F, 3.0F};
@@ -76,26 +76,26 @@ static void call_norm_columns(const hki_kernels_t *k, size_t n, rows_t *r)
     k->norm_columns(&norm, 5, 0, norm.n);
 }
 
-static void call_column_sums(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_column_sums(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     const size_t width = n < HKI_STRIP_WIDTH ? n : HKI_STRIP_WIDTH;
 
     k->column_sums(r->x, width, 5, width, r->out);
 }
 
-static void call_add(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_add(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     k->add(r->x, r->y, r->z, n, r->out);
     k->add(r->x, NULL, NULL, n, r->more);
 }
 
-static void call_gelu(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_gelu(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     k->gelu_forward(r->x, r->y, n, r->out);
     k->gelu_backward(r->x, n, r->z, r->more);
 }
 
-static void call_softmax(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_softmax(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     const size_t width = n + 3;
 
@@ -105,13 +105,13 @@ static void call_softmax(const hki_kernels_t *k, size_t n, rows_t *r)
     k->softmax_backward(r->x, 0.5F, 0.25F, n, r->z);
 }
 
-static void call_dot(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_dot(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     r->value = k->dot(r->x, r->y, n);
     k->scale(r->x, 0.3F, n, r->out);
 }
 
-static void call_exp_sum(const hki_kernels_t *k, size_t n, rows_t *r)
+static void call_exp_sum(const hki_tensor_kernels_t *k, size_t n, rows_t *r)
 {
     r->value = k->exp_sum(r->x, n, &r->stats[0]);
 }
@@ -128,14 +128,14 @@ static size_t next_length(size_t n)
 
 static void instruction_sets_give_the_same_bits(void **state)
 {
-    const hki_kernels_t *plain = hki_kernels_find("none");
-    const hki_kernels_t *avx2 = hki_kernels_find("avx2");
+    const hki_tensor_kernels_t *plain = hki_tensor_kernels_find("none");
+    const hki_tensor_kernels_t *avx2 = hki_tensor_kernels_find("avx2");
     rows_t want;
     rows_t got;
 
     (void)state;
     assert_non_null(plain);
-    assert_null(hki_kernels_find("mmx"));
+    assert_null(hki_tensor_kernels_find("mmx"));
     if (avx2 == NULL) {
         skip();
     }
@@ -165,7 +165,7 @@ static void nothing_is_written_beyond_the_row(void **state)
 
             rows_make(&before, 3.0);
             rows_make(&after, 3.0);
-            calls[i](hki_kernels(), n, &after);
+            calls[i](hki_tensor_kernels(), n, &after);
             assert_memory_equal(after.out + end, before.out + end, bytes);
             assert_memory_equal(after.more + end, before.more + end, bytes);
             assert_memory_equal(after.x + end, before.x + end, bytes);
@@ -193,9 +193,9 @@ static void gelu_is_exact_to_a_few_units(void **state)
         const double u = tanh(root * (t + 0.044715 * t * t * t));
         const double du = (1.0 - u * u) * root * (1.0 + 3.0 * 0.044715 * t * t);
 
-        hki_kernels()->gelu_forward(pre, NULL, 1, act);
+        hki_tensor_kernels()->gelu_forward(pre, NULL, 1, act);
         assert_close("gelu", x, (double)act[0], 0.5 * t * (1.0 + u), 1e-6 * (0.1 + fabs(t)));
-        hki_kernels()->gelu_backward(pre, 1, grad, NULL);
+        hki_tensor_kernels()->gelu_backward(pre, 1, grad, NULL);
         assert_close("gelu'", x, (double)grad[0], 0.5 * (1.0 + u) + 0.5 * t * du, 2e-6);
     }
 }
@@ -207,7 +207,7 @@ static void exp_is_exact_to_a_few_units(void **state)
         float row[2] = {0.0F, (float)x};
         float max = -1.0F;
         const double want = exp((double)row[1]);
-        const float sum = hki_kernels()->exp_sum(row, 2, &max);
+        const float sum = hki_tensor_kernels()->exp_sum(row, 2, &max);
 
         assert_true(max == 0.0F);
         assert_true(row[0] == 1.0F);
@@ -225,7 +225,7 @@ static void softmax_sums_to_one_for_any_scores(void **state)
     (void)state;
     memcpy(x, scores, sizeof(scores));
     x[6] = x[7] = 5.0F;
-    const float log_sum = hki_kernels()->softmax(x, 1.0F, 6, 8);
+    const float log_sum = hki_tensor_kernels()->softmax(x, 1.0F, 6, 8);
     for (size_t i = 0; i < 6; i++) {
         sum += (double)x[i];
     }
@@ -242,9 +242,9 @@ static void nan_is_not_lost(void **state)
     float act[9];
 
     (void)state;
-    assert_true(isnan(hki_kernels()->exp_sum(x, 9, &max)));
+    assert_true(isnan(hki_tensor_kernels()->exp_sum(x, 9, &max)));
     x[2] = NAN;
-    hki_kernels()->gelu_forward(x, NULL, 9, act);
+    hki_tensor_kernels()->gelu_forward(x, NULL, 9, act);
     assert_true(isnan(act[2]) && !isnan(act[3]));
 }
 
