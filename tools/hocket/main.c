@@ -40,6 +40,7 @@ static const hki_subcommand_t docs_subcommand = {&docs_command, docs_main};
 static const hki_subcommand_t *const subcommands[] = {
     &hki_subcommand_run,
     &hki_subcommand_bench,
+    &hki_subcommand_train,
     &docs_subcommand,
 };
 
