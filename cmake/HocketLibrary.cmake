@@ -1,5 +1,5 @@
-# The shared library `hocket`: the objects of all layers, of which only what HK_API marks is seen
-# from outside. And everything that `cmake --install` puts on a system.
+# The shared library (target libhocket; `hocket` is the command): the objects of all layers, of
+# which only what HK_API marks is seen from outside. And everything that `cmake --install` puts on a system.
 include(CMakePackageConfigHelpers)
 
 get_property(libs GLOBAL PROPERTY HK_LIBS)
@@ -8,19 +8,20 @@ set(objects "")
 foreach(layer ${HK_LAYERS})
     list(APPEND objects $<TARGET_OBJECTS:hk_${layer}>)
 endforeach()
-add_library(hocket SHARED ${objects})
-set_target_properties(hocket PROPERTIES LINKER_LANGUAGE C VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR})
-target_include_directories(hocket PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
-target_link_libraries(hocket PRIVATE ${libs})
+add_library(libhocket SHARED ${objects})
+add_library(hocket::hocket ALIAS libhocket) # the name find_package(hocket) gives it
+set_target_properties(libhocket PROPERTIES OUTPUT_NAME hocket LINKER_LANGUAGE C
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+target_include_directories(libhocket PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+target_link_libraries(libhocket PRIVATE ${libs})
 set(map ${CMAKE_CURRENT_SOURCE_DIR}/cmake/hocket.map)
-target_link_options(hocket PRIVATE -Wl,--version-script=${map})
-set_property(TARGET hocket APPEND PROPERTY LINK_DEPENDS ${map})
+target_link_options(libhocket PRIVATE -Wl,--version-script=${map})
+set_property(TARGET libhocket APPEND PROPERTY LINK_DEPENDS ${map})
 if(NOT HK_SANITIZE) # the sanitizers' own symbols are found in the program, not in the library
-    target_link_options(hocket PRIVATE -Wl,--no-undefined)
+    target_link_options(libhocket PRIVATE -Wl,--no-undefined)
 endif()
 
-install(TARGETS hocket LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS libhocket LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/hocket DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hocket)

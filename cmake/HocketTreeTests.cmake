@@ -41,7 +41,7 @@ if(NOT HK_SANITIZE) # sanitizers add symbols, and the tree is the same in every 
     hk_tree_test(install sh test/tree/install_test.sh ${CMAKE_CURRENT_BINARY_DIR}
         ${CMAKE_C_COMPILER})
     if(PYTHON3)
-        hk_tree_test(symbols ${PYTHON3} test/tree/symbols.py $<TARGET_FILE:hocket>)
+        hk_tree_test(symbols ${PYTHON3} test/tree/symbols.py $<TARGET_FILE:libhocket>)
         hk_tree_test(tidy ${PYTHON3} scripts/tidy.py)
         hk_tree_test(docs ${PYTHON3} scripts/gen_docs.py --check --hocket
             ${CMAKE_CURRENT_BINARY_DIR}/hocket)
