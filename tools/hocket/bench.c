@@ -219,7 +219,7 @@ static hki_bench_case_t make_case(const hki_bench_values_t *values, int nranks, 
     };
 
     if (what.in_blocks > 1 || what.out_blocks > 1) {
-        what.count = bytes / (size_t)nranks;
+        what.count = bytes / (size_t)nranks + (bytes > 0 && bytes < (size_t)nranks);
     }
     return what;
 }

@@ -38,9 +38,10 @@ typedef enum phase {
 } phase_t;
 
 typedef struct rank_state {
-    pid_t pid; /**< 0: not started */
-    bool is_done;
-    siginfo_t end; /**< once done: si_code, si_status as waitid() gives them */
+    pid_t pid;      /**< 0: not started */
+    bool has_ended; /**< the process is gone; `end` is set */
+    bool is_done;   /**< ... and that has been reported */
+    siginfo_t end;  /**< si_code, si_status as waitid() gives them */
     hki_stream_t streams[2];
 } rank_state_t;
 
@@ -99,7 +100,7 @@ static void send_all(const launch_t *launch, int signal_number)
 {
     for (int rank = 0; rank < launch->opts->nranks; rank++) {
         const rank_state_t *state = &launch->ranks[rank];
-        if (state->pid > 0 && !state->is_done) {
+        if (state->pid > 0 && !state->has_ended) {
             (void)kill(-state->pid, signal_number);
         }
     }
@@ -138,20 +139,20 @@ static void check_deadline(launch_t *launch)
 static int find_rank(const launch_t *launch, pid_t pid)
 {
     for (int rank = 0; rank < launch->opts->nranks; rank++) {
-        if (launch->ranks[rank].pid == pid && !launch->ranks[rank].is_done) {
+        if (launch->ranks[rank].pid == pid && !launch->ranks[rank].has_ended) {
             return rank;
         }
     }
     return -1;
 }
 
-static void end_rank(launch_t *launch, int rank, const siginfo_t *end)
+static void end_rank(launch_t *launch, int rank)
 {
     rank_state_t *state = &launch->ranks[rank];
+    const siginfo_t *end = &state->end;
     char text[128];
 
     describe(end, text, sizeof(text));
-    state->end = *end;
     state->is_done = true;
     launch->running--;
     hki_stream_drain(&state->streams[0]); // its last words come before ours
@@ -169,10 +170,11 @@ static void end_rank(launch_t *launch, int rank, const siginfo_t *end)
     }
 }
 
-/** Take every rank that has ended. Its number stays taken until its group has been killed. */
-static void reap(launch_t *launch)
+/** Note the end of every rank that has ended. @return how many */
+static int collect_ends(launch_t *launch)
 {
     siginfo_t end = {.si_pid = 0};
+    int count = 0;
 
     while (waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0) {
         const int rank = find_rank(launch, end.si_pid);
@@ -181,13 +183,32 @@ static void reap(launch_t *launch)
             const bool is_exit = end.si_code == CLD_EXITED;
             hki_board_set(launch->board, rank, is_exit ? HKI_BOARD_EXITED : HKI_BOARD_SIGNALED,
                           end.si_status);
-            (void)kill(-end.si_pid, SIGKILL);
+            (void)kill(-end.si_pid, SIGKILL); // before its number can be used again
+            launch->ranks[rank].end = end;
+            launch->ranks[rank].has_ended = true;
+            count++;
         }
         (void)waitid(P_PID, (id_t)end.si_pid, &again, WEXITED);
-        if (rank >= 0) {
-            end_rank(launch, rank, &end);
-        }
         end.si_pid = 0;
+    }
+    return count;
+}
+
+/** Report ranks that have ended: of those that ended since we last looked, the killed ones first,
+ *  because others may have ended of their death. */
+static void reap(launch_t *launch)
+{
+    if (collect_ends(launch) == 0) {
+        return;
+    }
+    for (int is_exit = 0; is_exit <= 1; is_exit++) {
+        for (int rank = 0; rank < launch->opts->nranks; rank++) {
+            const rank_state_t *state = &launch->ranks[rank];
+            if (state->has_ended && !state->is_done &&
+                (state->end.si_code == CLD_EXITED) == is_exit) {
+                end_rank(launch, rank);
+            }
+        }
     }
 }
 
