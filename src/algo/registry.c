@@ -81,7 +81,7 @@ static void write_collective(hki_text_t *text, hki_coll_t coll)
 
 void hki_algo_write_markdown(hki_text_t *text)
 {
-    hki_text_add(text, "Cost is that of the busiest chain of ranks, for 8 ranks and blocks of n "
+    hki_text_add(text, "Cost is that of the busiest chain of ranks, for 8 ranks and blocks of n\n"
                        "bytes: messages one after the other, bytes one after the other.\n\n");
     for (int coll = 0; coll < HKI_COLL_COUNT; coll++) {
         write_collective(text, (hki_coll_t)coll);

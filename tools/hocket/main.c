@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "algo/registry.h"
 #include "base/error.h"
 #include "tool.h"
 
 typedef struct docs_values {
     bool is_manual;
     bool is_completion;
+    bool is_algorithms;
 } docs_values_t;
 
 static const hki_option_t docs_options[] = {
@@ -21,6 +23,10 @@ static const hki_option_t docs_options[] = {
      .kind = HKI_OPTION_FLAG,
      .offset = offsetof(docs_values_t, is_completion),
      .help = "print the bash completion"},
+    {.name = "algorithms",
+     .kind = HKI_OPTION_FLAG,
+     .offset = offsetof(docs_values_t, is_algorithms),
+     .help = "print the algorithms and their costs as Markdown"},
     {.name = NULL},
 };
 
@@ -65,6 +71,9 @@ static int docs_main(int argc, char **argv)
     }
     if (values.is_completion) {
         hki_options_completion(commands, SUBCOMMAND_COUNT, &text);
+    }
+    if (values.is_algorithms) {
+        hki_algo_write_markdown(&text);
     }
     const bool is_ok = !text.is_failed && text.length > 0 && fputs(text.data, stdout) >= 0;
     hki_text_fini(&text);
