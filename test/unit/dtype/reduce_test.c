@@ -1,0 +1,403 @@
+/*
+ * Method: every level this processor has is compared by memcmp with the plain C reference, over all
+ * dtypes and ops, numbers of sources, counts and offsets, on random bits mixed with special values.
+ * An element depends on its own sources only, so one reference result serves all smaller counts. The
+ * reference itself is compared with a recursive tree written here.
+ */
+#include "support/hk_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dtype/convert.h"
+#include "dtype/reduce.h"
+
+enum { COUNT_MAX = 1100, SOURCES_MAX = 64, ROW_BYTES = COUNT_MAX * 8 + 64, GUARD = 0xA5 };
+
+static uint8_t g_rows[SOURCES_MAX][ROW_BYTES];
+static uint8_t g_want[ROW_BYTES];
+static uint8_t g_got[ROW_BYTES];
+static uint64_t g_state = 1;
+
+static uint64_t random_bits(void)
+{
+    g_state = g_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return g_state >> 24 ^ g_state << 30;
+}
+
+/** Zeros, infinities, NaN, largest, smallest, halfway cases of every floating type. */
+static uint64_t special_bits(hk_dtype_t dtype, bool is_partial)
+{
+    static const uint32_t f32[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00001,
+                                   0xffa00000, 0x7f7fffff, 0x00000001, 0x807fffff, 0x477ff000,
+                                   0x33000000, 0x43e80000, 0x3f808000, 0x3f818000, 0x38ffe000};
+    static const uint16_t f16[] = {0,      0x8000, 0x7c00, 0xfc00, 0x7e01,
+                                   0xfd00, 0x7bff, 0x0001, 0x83ff};
+    static const uint16_t bf16[] = {0, 0x8000, 0x7f80, 0xff80, 0x7fc1, 0xffa0, 0x7f7f, 0x0001};
+    static const uint64_t f64[] = {0,
+                                   UINT64_C(1) << 63,
+                                   UINT64_C(0x7ff) << 52,
+                                   UINT64_C(0xfff) << 52,
+                                   UINT64_C(0xfff4) << 48,
+                                   1,
+                                   UINT64_C(0x7fefffffffffffff)};
+    const uint64_t pick = random_bits() >> 8;
+
+    if (dtype == HK_F32 || (is_partial && dtype != HK_F64)) {
+        return f32[pick % ARRAY_LEN(f32)];
+    }
+    switch (dtype) {
+    case HK_F16:
+        return f16[pick % ARRAY_LEN(f16)];
+    case HK_BF16:
+        return bf16[pick % ARRAY_LEN(bf16)];
+    case HK_F64:
+        return f64[pick % ARRAY_LEN(f64)];
+    default:
+        return pick % 4 == 0 ? UINT64_MAX : UINT64_C(1) << (pick % 64);
+    }
+}
+
+static bool is_small_float(hk_dtype_t dtype)
+{
+    return hki_acc_bytes(dtype, HK_SUM) != hk_dtype_bytes(dtype);
+}
+
+/** Fill `count` values: a third special, a third random bits, a third tame numbers. */
+static void row_fill(uint8_t *row, hk_dtype_t dtype, bool is_partial, size_t bytes)
+{
+    const bool is_special = is_small_float(dtype) || dtype == HK_F32 || dtype == HK_F64;
+
+    for (size_t i = 0; i < COUNT_MAX; i++) {
+        uint64_t bits = random_bits();
+        const unsigned kind = (unsigned)(random_bits() % 3);
+        const float tame = (float)(int)(bits % 2001 - 1000) / 64.0F;
+        const double tame64 = (double)tame / 3.0;
+
+        if (kind == 0 && is_special) {
+            bits = special_bits(dtype, is_partial);
+        } else if (kind == 1 && dtype == HK_F64) {
+            memcpy(&bits, &tame64, sizeof(bits));
+        } else if (kind == 1 && bytes == 4 && is_special) {
+            bits = hki_f32_bits(tame);
+        } else if (kind == 1 && dtype == HK_F16) {
+            bits = hki_f32_to_f16(tame);
+        } else if (kind == 1 && dtype == HK_BF16) {
+            bits = hki_f32_to_bf16(tame);
+        } else if (dtype == HK_BOOL) {
+            bits = is_partial ? bits & 1 : (kind == 0 ? 0 : bits);
+        }
+        memcpy(row + i * bytes, &bits, bytes);
+    }
+}
+
+/** Not commutative, not associative, and different for each type: order and type must be right. */
+static void user_fn(void *out, const void *left, const void *right, size_t count, hk_dtype_t dtype,
+                    void *cookie)
+{
+    const uint8_t factor = *(const uint8_t *)cookie;
+    const size_t bytes = count * hk_dtype_bytes(dtype);
+
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned l = ((const uint8_t *)left)[i];
+        const unsigned r = ((const uint8_t *)right)[i];
+        ((uint8_t *)out)[i] = (uint8_t)(l * factor + r + (unsigned)dtype);
+    }
+}
+
+static uint8_t g_cookie = 31;
+
+static hki_reduction_t reduction_of(hk_dtype_t dtype, hk_op_t op, int nranks)
+{
+    const hki_reduction_t r = {
+        .dtype = dtype,
+        .op = op,
+        .nranks = nranks,
+        .scalar = dtype == HK_F32 || dtype == HK_F64 || is_small_float(dtype) ? 1.0 / 3.0 : 3.0,
+        .fn = user_fn,
+        .cookie = &g_cookie};
+    return r;
+}
+
+/** Where two results differ first, in words. */
+static void same_or_fail(const hki_reduction_t *r, const char *mix, int n, size_t count,
+                         size_t bytes)
+{
+    if (memcmp(g_want, g_got, count * bytes) == 0) {
+        for (size_t k = count * bytes; k < count * bytes + 64; k++) {
+            if (g_got[k] != GUARD) {
+                fail_msg("%s %s %s %s, %d sources, count %zu: byte %zu behind the end written",
+                         hki_simd_name(hki_simd_level()), hk_dtype_name(r->dtype),
+                         hk_op_name(r->op), mix, n, count, k - count * bytes);
+            }
+        }
+        return;
+    }
+    size_t i = 0;
+    while (memcmp(g_want + i * bytes, g_got + i * bytes, bytes) == 0) {
+        i++;
+    }
+    uint64_t want = 0;
+    uint64_t got = 0;
+    memcpy(&want, g_want + i * bytes, bytes);
+    memcpy(&got, g_got + i * bytes, bytes);
+    fail_msg("%s %s %s %s, %d sources, count %zu, element %zu: got 0x%" PRIx64 ", want 0x%" PRIx64,
+             hki_simd_name(hki_simd_level()), hk_dtype_name(r->dtype), hk_op_name(r->op), mix, n,
+             count, i, got, want);
+}
+
+static const size_t some_counts[] = {0,  1,  2,  3,  5,  8,   13,  16,
+                                     17, 31, 33, 64, 65, 127, 257, COUNT_MAX};
+
+/** One reduction of n sources, kinds by `mix`: 'l' leaves, 'p' partial sums, 'm' mixed. */
+static void compare(const hki_reduction_t *r, char mix, bool is_partial, int n, bool all_counts)
+{
+    const char text[] = {mix, is_partial ? 'p' : 'l', '\0'};
+    const size_t bytes = is_partial ? hki_acc_bytes(r->dtype, r->op) : hk_dtype_bytes(r->dtype);
+    hki_source_t sources[SOURCES_MAX];
+
+    for (int s = 0; s < n; s++) {
+        const bool partial = mix == 'p' || (mix == 'm' && s % 3 == 1);
+        uint8_t *row = g_rows[s] + (s * 5 + 1) % 16; // odd addresses
+        row_fill(row, r->dtype, partial && r->op != HK_USER,
+                 partial ? hki_acc_bytes(r->dtype, r->op) : hk_dtype_bytes(r->dtype));
+        sources[s] = (hki_source_t){row, partial};
+    }
+    hki_reduce_reference(r, g_want, is_partial, sources, n, COUNT_MAX);
+    for (size_t k = 0; k < (all_counts ? 258 : ARRAY_LEN(some_counts)); k++) {
+        const size_t count = all_counts ? k : some_counts[k];
+        memset(g_got + count * bytes, GUARD, 64);
+        hki_reduce(r, g_got, is_partial, sources, n, count);
+        same_or_fail(r, text, n, count, bytes);
+    }
+    for (int s = n - 1; s >= 0; s -= 3) { // in place, over some source of the same kind
+        if (sources[s].is_partial == is_partial) {
+            void *inplace = (void *)(uintptr_t)sources[s].data;
+            hki_reduce(r, inplace, is_partial, sources, n, COUNT_MAX);
+            memcpy(g_got, inplace, COUNT_MAX * bytes);
+            memset(g_got + COUNT_MAX * bytes, GUARD, 64);
+            same_or_fail(r, "in place", n, COUNT_MAX, bytes);
+            break;
+        }
+    }
+}
+
+/** All reductions that are allowed, at the level in use. */
+static void compare_all(const int *numbers, size_t nnumbers)
+{
+    for (int d = 0; d < HK_DTYPE_COUNT; d++) {
+        for (int o = 0; o < HK_OP_COUNT; o++) {
+            for (size_t k = 0; k < nnumbers; k++) {
+                const hki_reduction_t r =
+                    reduction_of((hk_dtype_t)d, (hk_op_t)o, numbers[k] * 3 % 200 + 1);
+                const char mix = "lpm"[(k + (size_t)o) % 3];
+
+                if (hki_reduction_check(&r) == HK_OK) {
+                    compare(&r, 'l', false, numbers[k], false);
+                    compare(&r, mix, k % 2 == 0, numbers[k], false);
+                    compare(&r, mix, k % 2 == 1, numbers[k], false);
+                }
+            }
+        }
+    }
+}
+
+static void level_or_skip(hki_simd_t level)
+{
+    if (!hki_simd_force(level)) {
+        print_message("SKIPPED: this processor or build lacks %s\n", hki_simd_name(level));
+        skip();
+    }
+}
+
+static void level_equals_reference(hki_simd_t level)
+{
+    static const int numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 33, 64};
+    static const hk_dtype_t often[] = {HK_F32, HK_BF16, HK_F16, HK_F64, HK_U8, HK_I32};
+
+    level_or_skip(level);
+    compare_all(numbers, ARRAY_LEN(numbers));
+    for (size_t k = 0; k < ARRAY_LEN(often); k++) {
+        const hki_reduction_t r = reduction_of(often[k], k % 2 == 0 ? HK_SUM : HK_MAX, 1);
+        compare(&r, 'l', false, 2, true);
+        compare(&r, 'l', false, 3, true);
+        compare(&r, 'l', false, 8, true);
+    }
+}
+
+static void plain_kernels_equal_the_reference(void **state)
+{
+    (void)state;
+    level_equals_reference(HKI_SIMD_NONE);
+}
+
+static void avx2_equals_the_reference(void **state)
+{
+    (void)state;
+    level_equals_reference(HKI_SIMD_AVX2);
+}
+
+static void avx512_equals_the_reference(void **state)
+{
+    (void)state;
+    level_equals_reference(HKI_SIMD_AVX512);
+}
+
+static void neon_equals_the_reference(void **state)
+{
+    (void)state;
+    level_equals_reference(HKI_SIMD_NEON);
+}
+
+/** The tree as hocket/types.h writes it, for one element of f32. */
+static float tree_f32(const float *x, int n)
+{
+    int k = 1;
+
+    if (n == 1) {
+        return x[0];
+    }
+    while (2 * k < n) {
+        k *= 2;
+    }
+    return tree_f32(x, k) + tree_f32(x + k, n - k);
+}
+
+static void reference_adds_in_the_order_of_the_tree(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= SOURCES_MAX; n++) {
+        const hki_reduction_t r = reduction_of(HK_F32, HK_SUM, 1);
+        hki_source_t sources[SOURCES_MAX];
+        float x[SOURCES_MAX];
+        float got;
+
+        for (int s = 0; s < n; s++) {
+            x[s] = ldexpf((float)(random_bits() % 1000) + 1.0F, (int)(random_bits() % 20));
+            sources[s] = (hki_source_t){&x[s], false};
+        }
+        hki_reduce_reference(&r, &got, false, sources, n, 1);
+        if (got != tree_f32(x, n)) {
+            fail_msg("%d sources: got %a, want %a", n, (double)got, (double)tree_f32(x, n));
+        }
+    }
+}
+
+/** What two values of a type give, worked out by hand. */
+typedef struct by_hand {
+    hk_dtype_t dtype;
+    hk_op_t op;
+    uint64_t left, right, want;
+} by_hand_t;
+
+static void reference_gives_the_values_worked_out_by_hand(void **state)
+{
+    static const by_hand_t cases[] = {
+        {HK_I8, HK_SUM, 0x7f, 1, 0x80},
+        {HK_U8, HK_PROD, 16, 17, 0x10},
+        {HK_I32, HK_AVG, (uint32_t)-4, (uint32_t)-3, (uint32_t)-3}, // -7 / 2, toward zero
+        {HK_U32, HK_AVG, 0xffffffff, 2, 0},                         // wraps to 1 first
+        {HK_I64, HK_MIN, UINT64_MAX, 1, UINT64_MAX},
+        {HK_U64, HK_MIN, UINT64_MAX, 1, 1},
+        {HK_I32, HK_BXOR, 6, 3, 5},
+        {HK_F32, HK_MIN, 0x00000000, 0x80000000, 0x80000000},
+        {HK_F32, HK_MAX, 0x80000000, 0x00000000, 0x00000000},
+        {HK_F32, HK_MAX, 0xffa00001, 0x3f800000, 0x7fc00000},
+        {HK_F64, HK_SUM, UINT64_C(0x3ff0000000000000), UINT64_C(0x3ff0000000000000),
+         UINT64_C(0x4000000000000000)},
+        {HK_BF16, HK_SUM, 0x3f80, 0x3b80, 0x3f80}, // 1 + 2^-8: a tie, to even
+        {HK_BF16, HK_SUM, 0x3f81, 0x3b80, 0x3f82},
+        {HK_F16, HK_SUM, 0x7bff, 0x4c00, 0x7c00}, // 65504 + 16: a tie, to infinity
+        {HK_FP8E4M3, HK_SUM, 0x7e, 0x7e, 0x7f},   // 896: beyond 448
+        {HK_FP8E5M2, HK_PROD, 0x40, 0x42, 0x46},  // 2 * 3
+        {HK_BOOL, HK_SUM, 7, 0, 1},
+        {HK_BOOL, HK_PROD, 4, 2, 1},
+        {HK_BOOL, HK_BXOR, 4, 2, 0},
+        {HK_I32, HK_PREMULSUM, 5, 2, 21},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
+        const by_hand_t *c = &cases[k];
+        const hki_reduction_t r = reduction_of(c->dtype, c->op, 2);
+        const hki_source_t sources[2] = {{&c->left, false}, {&c->right, false}};
+        uint64_t got = 0;
+
+        assert_ok(hki_reduction_check(&r));
+        hki_reduce_reference(&r, &got, false, sources, 2, 1);
+        if (got != c->want) {
+            fail_msg("case %zu, %s %s: got 0x%" PRIx64 ", want 0x%" PRIx64, k,
+                     hk_dtype_name(c->dtype), hk_op_name(c->op), got, c->want);
+        }
+    }
+}
+
+static void many_sources_up_to_the_limit_are_reduced(void **state)
+{
+    static uint32_t x[1024];
+    static hki_source_t sources[1024];
+
+    (void)state;
+    (void)hki_simd_force(hki_simd_level());
+    for (int n = 1; n <= 1024; n++) {
+        const hki_reduction_t r = reduction_of(HK_U32, HK_USER, 1);
+        uint32_t want;
+        uint32_t got;
+
+        x[n - 1] = (uint32_t)random_bits();
+        sources[n - 1] = (hki_source_t){&x[n - 1], false};
+        hki_reduce_reference(&r, &want, false, sources, n, 1);
+        hki_reduce(&r, &got, false, sources, n, 1);
+        if (got != want) {
+            fail_msg("%d sources: got 0x%x, want 0x%x", n, got, want);
+        }
+    }
+}
+
+static void refused_pairs_are_refused_with_their_names(void **state)
+{
+    hki_reduction_t r = reduction_of(HK_F32, HK_BAND, 1);
+
+    (void)state;
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    assert_non_null(strstr(hk_last_error(), "band"));
+    assert_non_null(strstr(hk_last_error(), "f32"));
+    r = reduction_of(HK_BOOL, HK_AVG, 1);
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r = reduction_of(HK_BOOL, HK_PREMULSUM, 1);
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r = reduction_of(HK_I32, HK_AVG, 0);
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r = reduction_of((hk_dtype_t)13, HK_SUM, 1);
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r = reduction_of(HK_F32, (hk_op_t)10, 1);
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r = reduction_of(HK_F32, HK_USER, 1);
+    r.fn = NULL;
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r = reduction_of(HK_U8, HK_PREMULSUM, 1);
+    r.scalar = 0.5;
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r.scalar = 256.0;
+    assert_int_equal(hki_reduction_check(&r), HK_ERR_INVALID_ARG);
+    r.scalar = 255.0;
+    assert_ok(hki_reduction_check(&r));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reference_adds_in_the_order_of_the_tree),
+        cmocka_unit_test(reference_gives_the_values_worked_out_by_hand),
+        cmocka_unit_test(plain_kernels_equal_the_reference),
+        cmocka_unit_test(avx2_equals_the_reference),
+        cmocka_unit_test(avx512_equals_the_reference),
+        cmocka_unit_test(neon_equals_the_reference),
+        cmocka_unit_test(many_sources_up_to_the_limit_are_reduced),
+        cmocka_unit_test(refused_pairs_are_refused_with_their_names),
+    };
+
+    return cmocka_run_group_tests_name("dtype/reduce", tests, NULL, NULL);
+}
