@@ -1,5 +1,5 @@
 # The shared library (target libhocket; `hocket` is the command): the objects of all layers, of
-# which only what HK_API marks is seen from outside. And everything that `cmake --install` puts on a system.
+# which only what HK_API marks is seen from outside. And all that `cmake --install` installs.
 include(CMakePackageConfigHelpers)
 
 get_property(libs GLOBAL PROPERTY HK_LIBS)

@@ -1,6 +1,6 @@
 # Tests of the tree itself: public headers, exported symbols, the installed package, set-up, style.
 
-# Every public header alone, as C99 and as C++17: compiled with the rest, so mistakes break the build.
+# Every public header alone, as C99 and as C++17: compiled with the rest.
 include(CheckLanguage)
 check_language(CXX)
 if(CMAKE_CXX_COMPILER)

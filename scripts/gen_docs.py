@@ -39,7 +39,8 @@ def table(head, rows):
 
 
 def status_document():
-    rows = re.findall(r'^\s+X\((\w+), (-?\d+),\s+("[^\n]*")\)', read("include/hocket/base.h"), re.M)
+    rows = re.findall(r'^\s+X\((\w+), (-?\d+),\s+("[^\n]*")\)', read("include/hocket/base.h"),
+                      re.M)
     body = table(["code", "value", "meaning"],
                  [[f"`HK_{name}`", value, c_strings(text)] for name, value, text in rows])
     return (f"# Status codes\n\n{NOTE}\nPositive is not an error, negative is. Values never change. "
@@ -60,11 +61,11 @@ def head_comment(path):
 
 def algorithms_document(tables):
     out = [f"# Algorithms\n\n{NOTE}\n"
-           "What each collective may be run by: first the tables, then each algorithm in its own\n"
-           "words. The cheapest by the cost model is taken; `HOCKET_ALGO` and `opts.algo` override.\n"
-           "P is the number of ranks, N the elements of a block. Order *canonical* gives always the\n"
-           "same bits; order *any* gives the same bits on all ranks, and runs only where the caller\n"
-           "allows it.\n\n", tables]
+           "What each collective may be run by: first the tables, then each algorithm in its\n"
+           "own words. The cheapest by the cost model is taken; `HOCKET_ALGO` and `opts.algo`\n"
+           "override. P is the number of ranks, N the elements of a block. Order *canonical*\n"
+           "gives always the same bits; order *any* gives the same bits on all ranks, and runs\n"
+           "only where the caller allows it.\n\n", tables]
     for coll, name in algorithms():
         text = head_comment(f"src/algo/{coll}_{name}.c")
         out.append(f"## {coll}: {name}\n\n```text\n{text}\n```\n\n")
@@ -94,7 +95,8 @@ def tuning_document():
 
 
 def made_by_command(hocket, what):
-    return subprocess.run([hocket, "docs", what], check=True, text=True, stdout=subprocess.PIPE).stdout
+    return subprocess.run([hocket, "docs", what], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
 
 
 def main():

@@ -25,9 +25,12 @@ NESTING_MAX = 4
 PARAMETERS_MAX = 6
 CLANG_FORMAT_VERSION = "14"
 
-BANNED = ("printf fprintf vprintf vfprintf puts fputs putchar malloc calloc realloc free "
-          "aligned_alloc posix_memalign strdup exit _exit abort sleep usleep nanosleep strcpy strcat "
-          "sprintf vsprintf gets strtok alloca system rand srand atoi atof").split()
+BANNED = """
+    printf fprintf vprintf vfprintf puts fputs putchar
+    malloc calloc realloc free aligned_alloc posix_memalign strdup alloca
+    exit _exit abort sleep usleep nanosleep system
+    strcpy strcat sprintf vsprintf gets strtok rand srand atoi atof
+""".split()
 
 
 class Source:
@@ -130,8 +133,8 @@ def check_heads(sources):
         head = source.text[:source.text.find("*/")]
         lines = source.text.count("\n")
         if lines > FILE_LINES_MAX and f"{FILE_LINES_MAX} lines" not in head:
-            yield (source.path, 1, f"{lines} lines: divide it, or say in the head comment why it is "
-                   f"above {FILE_LINES_MAX} lines")
+            yield (source.path, 1, f"{lines} lines: divide it, or say in the head comment why it "
+                   f"is above {FILE_LINES_MAX} lines")
 
 
 def functions(code):

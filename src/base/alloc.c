@@ -1,3 +1,6 @@
+/*
+ * Heap memory: the C library's, counted, and failable in tests by a countdown.
+ */
 #include "base/alloc.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,6 @@
+/*
+ * Monotonic time from the kernel.
+ */
 #include "base/clock.h"
 
 #include <time.h>

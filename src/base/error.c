@@ -1,3 +1,6 @@
+/*
+ * Errors: the text of the last one is kept for each thread, and each is logged where it is born.
+ */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -56,7 +59,7 @@ hk_status_t hki_fail_again(hk_status_t status, const char *text)
 
 void hki_assert_failed(const char *condition, const char *file, int line)
 {
-    (void)fprintf(stderr, "hocket: %s:%d: this must hold and does not: %s; please report it\n", file,
-                  line, condition);
+    (void)fprintf(stderr, "hocket: %s:%d: this must hold and does not: %s; please report it\n",
+                  file, line, condition);
     abort();
 }
