@@ -76,8 +76,8 @@ typedef struct hki_param_info {
     bool has_decay; /**< weight decay applies: matrices yes, biases and norms no */
     int tie;        /**< index of the parameter that this one always equals, -1: none. Both have a
                          slot and a gradient of their own; the trainer adds the two gradients (that
-                         of the parameter `tie` first) and steps both with the sum. Digests, norms, checkpoints
-                         and parameter counts skip the copy */
+                         of the parameter `tie` first) and steps both with the sum. Digests, norms,
+                         checkpoints and parameter counts skip the copy */
 } hki_param_info_t;
 
 /** One block: params first_param .. first_param + num_params - 1, together (param_count,). */
@@ -131,7 +131,8 @@ typedef struct hki_block_io {
  * @param[in]  config       copied
  * @param[in]  model_rank   0 <= model_rank < model_nranks
  * @param[out] model_out    set on success only; end it with hki_model_destroy()
- * @return HK_OK, HK_ERR_INVALID_ARG (the text names the field and what it must be), HK_ERR_NO_MEMORY
+ * @return HK_OK, HK_ERR_INVALID_ARG (the text names the field and what it must be),
+ *         HK_ERR_NO_MEMORY
  */
 HK_NODISCARD hk_status_t hki_model_create(const hki_model_config_t *config, int model_rank,
                                           int model_nranks, hki_model_t **model_out);
@@ -181,7 +182,7 @@ HK_NODISCARD hk_status_t hki_block_backward(const hki_model_t *model, int block,
 HK_NODISCARD hk_status_t hki_head_logits(const hki_model_t *model, const hki_block_io_t *io,
                                          float *logits);
 
-/* --- parameters: initial values, and the whole from the parts ---------------------------------- */
+/* --- parameters: initial values, and the whole from the parts --- */
 
 /**
  * Write initial values of elements first .. first + count - 1 of the local part of a parameter:

@@ -3,8 +3,8 @@
  * @brief Initial values of parameters, and the map between a rank's part and the whole.
  *
  * A part is the whole with one dimension cut: this dimension consists of `split_groups` equal
- * groups, and rank m of M holds the m-th M-th of each. In memory the part is a list of runs, one for
- * each (index of the dimensions before, group), that are contiguous in the whole as well.
+ * groups, and rank m of M holds the m-th M-th of each. In memory the part is a list of runs, one
+ * for each (index of the dimensions before, group), that are contiguous in the whole as well.
  */
 #include <string.h>
 

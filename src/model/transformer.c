@@ -9,8 +9,9 @@
  * norms, go through the hook; biases and residuals are added after it, so that everything between
  * the products is replicated.
  *
- * saved: qkv (rows, 3 attn), attention's output (rows, attn) and log sums (sequences, heads, tokens),
- *        mid (rows, dim), the MLP before its gelu (rows, hidden). Norms and gelu are computed again.
+ * saved: qkv (rows, 3 attn), attention's output (rows, attn) and log sums (sequences, heads,
+ *        tokens), mid (rows, dim), the MLP before its gelu (rows, hidden). Norms and gelu are
+ *        computed again.
  * Source: Shoeybi et al. 2019, arXiv:1909.08053.
  */
 #include <math.h>

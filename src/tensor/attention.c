@@ -2,7 +2,7 @@
  * @file attention.c
  * @brief Causal multi-head attention, head by head, in blocks of BLOCK_QUERIES rows of the scores.
  *
- * A block of queries r .. r+q-1 meets the keys 0 .. r+q-1 only, which skips nearly half of the work.
+ * A block of queries r .. r+q-1 meets the keys 0 .. r+q-1 only, which saves nearly half the work.
  *   forward:   S = Q K^T;  P = softmax(scale S), causal;  O = P V
  *   backward:  P again from S and the row's log of the sum;  dP = dO V^T;  D = sum over a row of
  *              dO * O;  dS = P (dP - D) scale;  dQ = dS K;  dK += dS^T Q;  dV += P^T dO

@@ -51,7 +51,7 @@ void hki_gemm(const hki_gemm_t *g);
 /** The product by one call in this thread; for use inside parallel loops. */
 void hki_gemm_one(const hki_gemm_t *g);
 
-/* --- the libraries: NULL if not compiled in ---------------------------------------------------- */
+/* --- the libraries: NULL if not compiled in --- */
 
 hki_gemm_fn hki_gemm_onednn(void);
 hki_gemm_fn hki_gemm_cblas(void);

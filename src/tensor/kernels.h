@@ -1,6 +1,6 @@
 /**
  * @file kernels.h
- * @brief Layer kernels for one row, or one strip of columns: everything between the matrix products.
+ * @brief Layer kernels for one row or one strip of columns: all that is not a matrix product.
  *
  * kernels_body.h is compiled once for any processor and once for each instruction set worth it; all
  * versions do the same operations in the same order, without fused multiply-add, and so give the

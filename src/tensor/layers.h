@@ -53,12 +53,12 @@ typedef struct hki_embedding {
 void hki_embedding_forward(const hki_embedding_t *e, const float *tokens, const float *positions,
                            float *out);
 
-/** dtokens (num_vocab, n) and dpositions (num_context, n), both overwritten, from dout (rows, n). */
+/** dtokens (num_vocab, n), dpositions (num_context, n), both overwritten, from dout (rows, n). */
 void hki_embedding_backward(const hki_embedding_t *e, const float *dout, float *dtokens,
                             float *dpositions);
 
-/** Softmax and cross-entropy. Overwrites logits (rows, n) by exp(logits - max) and writes their sums
- *  (rows,). Returns the mean loss, summed in f64 in the order of the rows. */
+/** Softmax and cross-entropy. Overwrites logits (rows, n) by exp(logits - max), writes their sums
+ *  (rows,) and losses (rows,). Returns the mean loss, summed in f64 in the order of the rows. */
 double hki_cross_entropy_forward(float *logits, const int32_t *targets, size_t rows, size_t n,
                                  float *sums, float *losses);
 

@@ -40,8 +40,8 @@ static inline void golden_close(golden_file_t *golden)
     golden->bytes = NULL;
 }
 
-/** Copy tensor `prefix` + `name` of `count` elements of `bytes` bytes to out. False if there is none
- *  of this name and size. */
+/** Copy tensor `prefix` + `name` of `count` elements of `bytes` bytes to out. False if there is
+ *  none of this name and size. */
 static inline bool golden_get(const golden_file_t *golden, const char *prefix, const char *name,
                               size_t bytes, size_t count, void *out)
 {

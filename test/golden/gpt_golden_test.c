@@ -2,8 +2,8 @@
  * @file gpt_golden_test.c
  * @brief Losses, gradients and three AdamW steps of a GPT as PyTorch computed them in f64.
  *
- * Method: gpt_tiny.golden (make_gpt.py) holds everything; the AdamW step is written out here, so that
- * the model alone is on trial.
+ * Method: gpt_tiny.golden (make_gpt.py) holds everything; the AdamW step is written out here, so
+ * that the model alone is on trial.
  */
 #include "support/hk_test.h"
 

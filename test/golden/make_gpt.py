@@ -3,8 +3,8 @@
 
     python3 make_gpt.py            (needs PyTorch; the file in the repository was made by 2.13.0)
 
-Holds the configuration, the unit, all parameters, the gradients of the first step ("grad.NAME"), the
-loss before each step and after the last ("losses"), the optimizer's numbers ("adamw") and all
+Holds the configuration, the unit, all parameters, the gradients of the first step ("grad.NAME"),
+the loss before each step and after the last ("losses"), the optimizer's numbers ("adamw") and all
 parameters after the last step ("end.NAME").
 """
 import pathlib

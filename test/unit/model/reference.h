@@ -43,19 +43,29 @@ static inline void ref_norm(const double *x, const double *gamma, const double *
     }
 }
 
-/** y (rows, n) = x (rows, k) @ w (k, n) + bias, which may be NULL. */
-static inline void ref_linear(const double *x, const double *w, const double *bias, size_t rows,
-                              size_t k, size_t n, double *y)
+/** y (rows, n) = x (rows, k) @ w, where w is (k, n). */
+static inline void ref_matmul(const double *x, const double *w, size_t rows, size_t k, size_t n,
+                              double *y)
 {
     for (size_t r = 0; r < rows; r++) {
         for (size_t j = 0; j < n; j++) {
-            double sum = bias == NULL ? 0.0 : bias[j];
+            double sum = 0.0;
 
             for (size_t i = 0; i < k; i++) {
                 sum += x[r * k + i] * w[i * n + j];
             }
             y[r * n + j] = sum;
         }
+    }
+}
+
+/** The same plus a bias (n,), which stands behind w. */
+static inline void ref_linear(const double *x, const double *w, size_t rows, size_t k, size_t n,
+                              double *y)
+{
+    ref_matmul(x, w, rows, k, n, y);
+    for (size_t i = 0; i < rows * n; i++) {
+        y[i] += w[k * n + i % n];
     }
 }
 
@@ -105,7 +115,6 @@ static inline void ref_transformer(const hki_model_config_t *c, const hki_unit_t
     const double *fc_w = ln_2 + 2 * C;
     const double *fc_b = fc_w + C * M;
     const double *fc_proj_w = fc_b + M;
-    const double *fc_proj_b = fc_proj_w + M * C;
     double *normed = ref_doubles(rows * C);
     double *qkv = ref_doubles(rows * 3 * C);
     double *attention = ref_doubles(rows * C);
@@ -113,21 +122,21 @@ static inline void ref_transformer(const hki_model_config_t *c, const hki_unit_t
     double *hidden = ref_doubles(rows * M);
 
     ref_norm(in, ln_1, ln_1 + C, rows, C, normed);
-    ref_linear(normed, qkv_w, qkv_b, rows, C, 3 * C, qkv);
+    ref_linear(normed, qkv_w, rows, C, 3 * C, qkv);
     for (int b = 0; b < u->num_sequences; b++) {
         ref_attention(qkv + (size_t)b * T * 3 * C, T, C, (size_t)c->num_heads,
                       attention + (size_t)b * T * C);
     }
-    ref_linear(attention, proj_w, proj_b, rows, C, C, mid);
+    ref_linear(attention, proj_w, rows, C, C, mid);
     for (size_t i = 0; i < rows * C; i++) {
         mid[i] += in[i];
     }
     ref_norm(mid, ln_2, ln_2 + C, rows, C, normed);
-    ref_linear(normed, fc_w, fc_b, rows, C, M, hidden);
+    ref_linear(normed, fc_w, rows, C, M, hidden);
     for (size_t i = 0; i < rows * M; i++) {
         hidden[i] = ref_gelu(hidden[i]);
     }
-    ref_linear(hidden, fc_proj_w, fc_proj_b, rows, M, C, out);
+    ref_linear(hidden, fc_proj_w, rows, M, C, out);
     for (size_t i = 0; i < rows * C; i++) {
         out[i] += mid[i];
     }
@@ -167,7 +176,7 @@ static inline double ref_head(const hki_model_config_t *c, const hki_unit_t *u,
     return loss;
 }
 
-/** Forward of any block of a model of one rank. Returns the loss if the block is the head, else 0. */
+/** Forward of any block of a model of one rank. Returns the loss if it is the head, else 0. */
 static inline double ref_block(const hki_model_t *model, int block, const hki_unit_t *u,
                                const double *params, const double *in, double *out)
 {
@@ -185,7 +194,7 @@ static inline double ref_block(const hki_model_t *model, int block, const hki_un
         return 0.0;
     }
     if (c->kind == HKI_MODEL_MLP && !is_head) {
-        ref_linear(in, params, NULL, rows, C, C, out);
+        ref_matmul(in, params, rows, C, C, out);
     }
     for (size_t i = 0; i < rows * C; i++) {
         if (c->kind == HKI_MODEL_GPT) {

@@ -3,8 +3,8 @@
  * @brief Matrix products of every library that was compiled in, against sums in f64.
  *
  * Method: grids of shapes around the block sizes, all transposes, strides beyond the rows (what
- * stands between must stay), adding or not (an output that is not added to starts as NaN). The error
- * of an f32 sum of k products of numbers below 1 is below k * 2^-24 * sqrt(k).
+ * stands between must stay), adding or not (an output that is not added to starts as NaN). The
+ * error of an f32 sum of k products of numbers below 1 is below k * 2^-24 * sqrt(k).
  */
 #include "support/hk_test.h"
 
@@ -221,6 +221,40 @@ static void call_inside_a_parallel_loop_changes_no_bit(void **state)
     hki_free(got);
 }
 
+/** Where a buffer happens to lie must not matter: every rank has its own addresses. */
+static void alignment_of_the_operands_changes_no_bit(void **state)
+{
+    enum { M = 70, N = 130, K = 384, ROOM = 16 };
+    float *a = random_floats("a", M * K);
+    float *b = random_floats("b", K * N);
+    float *moved = random_floats("", M * K + K * N + M * N + 3 * ROOM);
+    float *want = random_floats("", M * N);
+    hki_gemm_t g = {.m = M, .n = N, .k = K, .a_stride = K, .b_stride = N, .c_stride = N};
+
+    (void)state;
+    for (size_t l = 0; l < ARRAY_LEN(libraries); l++) {
+        for (size_t i = 0; i < ROOM && has_library(libraries[l]); i++) {
+            float *moved_b = moved + M * K + 2 * i;
+            float *moved_c = moved_b + K * N + i % 3;
+
+            memcpy(moved + i, a, M * K * sizeof(*a));
+            memcpy(moved_b, b, K * N * sizeof(*b));
+            g.a = moved + i;
+            g.b = moved_b;
+            g.c = i == 0 ? want : moved_c;
+            hki_gemm_one(&g);
+            if (memcmp(g.c, want, M * N * sizeof(*want)) != 0) {
+                fail_msg("%s: other bits with operands moved by %zu", libraries[l], i);
+            }
+        }
+    }
+    assert_ok(hki_gemm_select(NULL));
+    hki_free(a);
+    hki_free(b);
+    hki_free(moved);
+    hki_free(want);
+}
+
 static void library_is_chosen_by_name_and_environment(void **state)
 {
     (void)state;
@@ -243,6 +277,7 @@ int main(void)
         cmocka_unit_test(empty_products_touch_nothing),
         cmocka_unit_test(number_of_threads_changes_no_bit),
         cmocka_unit_test(call_inside_a_parallel_loop_changes_no_bit),
+        cmocka_unit_test(alignment_of_the_operands_changes_no_bit),
         cmocka_unit_test(library_is_chosen_by_name_and_environment),
     };
     return cmocka_run_group_tests_name("tensor/gemm", tests, NULL, NULL);
