@@ -243,6 +243,11 @@ hk_status_t hk_builder_open(const hk_schedule_opts_t *opts, hk_builder_t **build
     return HK_OK;
 }
 
+hk_status_t hki_builder_status(const hk_builder_t *builder)
+{
+    return builder->status;
+}
+
 void hki_builder_fail(hk_builder_t *builder, hk_status_t status)
 {
     if (builder->status == HK_OK) {

@@ -50,6 +50,9 @@ hk_span_t hki_span_canonical(const hk_schedule_opts_t *opts, hk_span_t span);
 /** True if the two spans share an element, also by alias. */
 bool hki_span_overlap(const hk_schedule_opts_t *opts, hk_span_t a, hk_span_t b);
 
+/** The builder's first error so far, or HK_OK. */
+hk_status_t hki_builder_status(const hk_builder_t *builder);
+
 /** For algorithms that fail between two steps: the builder's first error, unless it has one. */
 void hki_builder_fail(hk_builder_t *builder, hk_status_t status);
 
