@@ -5,6 +5,7 @@
     docs/algorithms.md   from src/algo/registry.def, the cost functions (by `hocket docs`) and the
                          head comments of the algorithms
     docs/tuning.md       from the table of environment variables in src/comm/env.h
+    ARCHITECTURE.md      its table of layers, from scripts/layers.txt
     docs/man/hocket.1, docs/man/hocket.bash   from the option tables, by `hocket docs`
 
 usage: gen_docs.py [--check] [--hocket BINARY]
@@ -94,6 +95,21 @@ def tuning_document():
             "itself.\n\n" + table(["variable", "default", "meaning"], sorted(rows)))
 
 
+def architecture():
+    """ARCHITECTURE.md with its table of layers made anew."""
+    rows = [line.split(":") for line in read("scripts/layers.txt").splitlines()
+            if line and not line.startswith("#")]
+    names = [name.strip() for name, _ in rows]
+    marks = [[f"`{name.strip()}`", " ".join(allowed.split())] for name, allowed in rows]
+    unknown = {word for _, allowed in rows for word in allowed.split()} - set(names) - {"hocket"}
+    if unknown:
+        sys.exit(f"scripts/layers.txt: unknown layers {unknown}")
+    body = table(["layer", "may include, besides itself"], marks)
+    return re.sub(r"(<!-- layers: written[^\n]*-->\n).*?(<!-- layers: end -->)",
+                  lambda match: match.group(1) + "\n" + body + "\n" + match.group(2),
+                  read("ARCHITECTURE.md"), flags=re.S)
+
+
 def made_by_command(hocket, what):
     return subprocess.run([hocket, "docs", what], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
@@ -108,6 +124,7 @@ def main():
         "docs/status.md": status_document(),
         "docs/algorithms.md": algorithms_document(made_by_command(options.hocket, "--algorithms")),
         "docs/tuning.md": tuning_document(),
+        "ARCHITECTURE.md": architecture(),
         "docs/man/hocket.1": made_by_command(options.hocket, "--manual"),
         "docs/man/hocket.bash": made_by_command(options.hocket, "--completion"),
     }
