@@ -79,9 +79,48 @@ int hki_cpus_usable(void)
     return hki_cpus_usable_at("", hki_cpus_list(NULL, 0));
 }
 
-int hki_ranks_per_core(int nranks)
+void hki_cpu_mask_note(hki_cpu_mask_t *mask_out)
 {
-    const int cores = hki_cpus_usable();
+    int cpus[HKI_CPU_MASK_WORDS * 64];
+    uint64_t words[HKI_CPU_MASK_WORDS] = {0};
+    const int count = hki_cpus_list(cpus, HKI_CPU_MASK_WORDS * 64);
 
-    return (nranks + cores - 1) / cores;
+    for (int i = 0; i < count && i < HKI_CPU_MASK_WORDS * 64; i++) {
+        if (cpus[i] < HKI_CPU_MASK_WORDS * 64) {
+            words[cpus[i] / 64] |= UINT64_C(1) << (cpus[i] % 64);
+        }
+    }
+    for (int i = 0; i < HKI_CPU_MASK_WORDS; i++) {
+        atomic_store_explicit(&mask_out->words[i], words[i], memory_order_relaxed);
+    }
+}
+
+/** Cores in a mask, and cores in both. */
+static int count_common(const hki_cpu_mask_t *a, const hki_cpu_mask_t *b)
+{
+    int count = 0;
+
+    for (int i = 0; i < HKI_CPU_MASK_WORDS; i++) {
+        count += __builtin_popcountll(atomic_load_explicit(&a->words[i], memory_order_relaxed) &
+                                      atomic_load_explicit(&b->words[i], memory_order_relaxed));
+    }
+    return count;
+}
+
+int hki_ranks_per_core(const hki_cpu_mask_t *masks, int nranks, int self)
+{
+    const int mine = count_common(&masks[self], &masks[self]);
+    const int quota = hki_cpus_usable_at("", CPUS_MAX);
+    const int by_quota = (nranks + quota - 1) / quota;
+    double load = 0.0; // of all my cores
+
+    for (int rank = 0; rank < nranks; rank++) {
+        const int theirs = count_common(&masks[rank], &masks[rank]);
+        load += theirs == 0 ? 1.0 : (double)count_common(&masks[self], &masks[rank]) / theirs;
+    }
+    const double share = load / (mine == 0 ? 1 : mine);
+    int by_cores = (int)share;
+    by_cores += share > by_cores + 1e-6 ? 1 : 0; // thirds do not add up to one
+    const int most = by_cores > by_quota ? by_cores : by_quota;
+    return most < 1 ? 1 : most;
 }

@@ -5,6 +5,11 @@
 #ifndef HKI_TOPO_CPUS_H
 #define HKI_TOPO_CPUS_H
 
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { HKI_CPU_MASK_WORDS = 16 }; /* cores above 1023 are not told apart */
+
 /**
  * Logical cores this process may use: those of its affinity mask, but no more than the time quota
  * of its control group (version 1 or 2) allows, rounded up. Never below 1.
@@ -18,7 +23,21 @@ int hki_cpus_usable_at(const char *root, int affinity);
  *  `cpus_max` are written to cpus_out */
 int hki_cpus_list(int *cpus_out, int cpus_max);
 
-/** Ranks for each usable core, rounded up, at least 1. */
-int hki_ranks_per_core(int nranks);
+/** Logical cores that one rank may run on; all zero: not known. May be read while it is written. */
+typedef struct hki_cpu_mask {
+    _Atomic uint64_t words[HKI_CPU_MASK_WORDS];
+} hki_cpu_mask_t;
+
+/** Write down the affinity of the calling thread. */
+void hki_cpu_mask_note(hki_cpu_mask_t *mask_out);
+
+/**
+ * Ranks that share a core of rank `self`, itself included, rounded up: every rank is thought to run
+ * on each of its cores for an equal part of the time, and all together within the time quota of
+ * the control group. Ranks whose cores are not known are thought to have the same as `self`.
+ *
+ * @param masks  (nranks,)
+ */
+int hki_ranks_per_core(const hki_cpu_mask_t *masks, int nranks, int self);
 
 #endif /* HKI_TOPO_CPUS_H */

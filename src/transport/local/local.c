@@ -49,8 +49,11 @@ static bool local_describe_end(hki_world_t *world, int rank, char *text, size_t 
 
 static void local_destroy(hki_world_t *world)
 {
-    (void)munmap(world->base, world->bytes);
+    if (world->base != NULL) {
+        (void)munmap(world->base, world->bytes);
+    }
     hki_world_end(world);
+    hki_free(world->masks);
     hki_free(world);
 }
 
@@ -65,6 +68,24 @@ static const hki_world_ops_t LOCAL_WORLD_OPS = {
 
 static const hki_endpoint_ops_t LOCAL_OPS = HKI_SEGMENT_OPS("local");
 
+/** Only address space. Where even that is counted (no overcommit), a smaller one must do. */
+static hk_status_t reserve(hki_world_t *world)
+{
+    const uint64_t page = HKI_ARENA_PAGE_BYTES;
+    uint64_t bytes = hki_world_arena_bytes(1, hki_world_bytes_max());
+
+    for (; bytes >= page; bytes = bytes / 2 / page * page) {
+        void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base != MAP_FAILED) {
+            world->base = base;
+            world->bytes = bytes;
+            return HK_OK;
+        }
+    }
+    return HKI_FAIL(HK_ERR_NO_MEMORY, "no address space is left; see ulimit -v");
+}
+
 static hk_status_t local_world_create(int nranks, int spin, hki_world_t **world_out)
 {
     hki_world_t *world = hki_calloc(1, sizeof(*world));
@@ -76,27 +97,19 @@ static hk_status_t local_world_create(int nranks, int spin, hki_world_t **world_
     world->nranks = nranks;
     world->spin = spin;
     world->is_private = true;
-    // Only address space. Where even that is counted (no overcommit), a smaller one must do.
-    void *base = MAP_FAILED;
-    world->bytes = 2 * hki_world_arena_bytes(1, hki_world_bytes_max());
-    while (base == MAP_FAILED && world->bytes >= 2 * HKI_ARENA_PAGE_BYTES) {
-        world->bytes = world->bytes / 2 / HKI_ARENA_PAGE_BYTES * HKI_ARENA_PAGE_BYTES;
-        base = mmap(NULL, world->bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
-    if (base == MAP_FAILED) {
-        hki_free(world);
-        return HKI_FAIL(HK_ERR_NO_MEMORY, "no address space is left; see ulimit -v");
-    }
-    world->base = base;
     hki_world_begin(world);
-    const hk_status_t status = hki_arena_init(&world->arena, 0, world->bytes);
-    if (status != HK_OK) {
-        local_destroy(world);
-        return status;
+    hk_status_t status = HK_OK;
+    world->masks = hki_calloc((size_t)nranks, sizeof(*world->masks));
+    if (world->masks == NULL) {
+        HKI_TRY(status = HKI_FAIL(HK_ERR_NO_MEMORY, "masks of %d ranks", nranks), fail);
     }
+    HKI_TRY(status = reserve(world), fail);
+    HKI_TRY(status = hki_arena_init(&world->arena, 0, world->bytes), fail);
     *world_out = world;
     return HK_OK;
+fail:
+    local_destroy(world);
+    return status;
 }
 
 hk_status_t hki_local_open(const hki_transport_opts_t *opts, int nranks, hki_endpoint_t **eps_out)

@@ -179,6 +179,9 @@ void hki_segment_ring(const hki_segment_t *seg, int peer);
 /** Tell senders what has been released. */
 void hki_segment_publish(hki_segment_t *seg);
 
+/** Look at the cores this rank and the others may use, and decide whether to spin. */
+void hki_segment_look_at_cores(hki_segment_t *seg);
+
 /** This rank goes on: it no longer waits. */
 static inline void hki_segment_show_busy(hki_segment_t *seg)
 {

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "topo/cpus.h"
 #include "transport/segment/endpoint.h"
 
 #define GROUP_MAGIC UINT64_C(0x31707567746b6368)
@@ -69,7 +68,7 @@ __attribute__((destructor)) static void leave_at_exit(void)
 
 hki_group_shape_t hki_group_shape(int nranks, int nlanes, size_t staging_bytes)
 {
-    const size_t step = 2 * HKI_ARENA_PAGE_BYTES;
+    const size_t step = (size_t)2 * HKI_ARENA_PAGE_BYTES;
     const hki_group_shape_t shape = {
         .nranks = nranks,
         .nlanes = nlanes,
@@ -156,7 +155,7 @@ static void attach_streams(hki_segment_t *seg, char *group, const hki_layout_t *
 
     for (int lane = 0; lane < seg->base.nlanes; lane++) {
         for (int peer = 0; peer < nranks; peer++) {
-            const size_t i = (size_t)(lane * nranks + peer);
+            const int i = lane * nranks + peer;
             const size_t to = hki_stream_index(nranks, lane, rank, peer);
             const size_t from = hki_stream_index(nranks, lane, peer, rank);
             seg->out[i].ring = lines + to * layout->nlines;
@@ -218,8 +217,6 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
     seg->base.nlanes = nlanes;
     seg->base.inline_bytes = HKI_INLINE_BYTES_MAX;
     seg->base.staging_bytes = head->staging_bytes;
-    seg->base.ranks_per_core = hki_ranks_per_core(world->nranks);
-    seg->can_spin = world->spin == 1 || (world->spin != 0 && seg->base.ranks_per_core == 1);
     seg->world = world;
     seg->head = head;
     seg->blocks = (void *)(group + layout.blocks);
@@ -230,6 +227,7 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
     for (int i = 0; i < nranks; i++) {
         seg->world_ranks[i] = seat->world_ranks[i];
     }
+    hki_segment_look_at_cores(seg);
     attach_streams(seg, group, &layout);
     status = attach_staging(seg, &layout);
     if (status != HK_OK) {

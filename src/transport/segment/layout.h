@@ -92,7 +92,6 @@ typedef struct hki_block {
     _Atomic uint64_t heartbeat_ns; /**< last sign of life from within wait() */
     unsigned char pad1[HKI_LINE_BYTES - 16];
     hki_slot_t log[HKI_ANNOUNCEMENTS];
-    unsigned char pad2[HKI_LINE_BYTES - (HKI_ANNOUNCEMENTS * sizeof(hki_slot_t)) % HKI_LINE_BYTES];
 } hki_block_t;
 
 _Static_assert(sizeof(hki_block_t) % HKI_LINE_BYTES == 0, "blocks are whole lines");

@@ -107,6 +107,7 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
     return HK_OK;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
 hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
                              const void *payload, size_t bytes, unsigned flags,
                              uint64_t *ticket_out)
@@ -171,7 +172,8 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
     } else {
         message_out->bytes = line->payload.span.bytes;
         message_out->payload =
-            (const void *)((uintptr_t)seg->world->base + (uintptr_t)line->payload.span.offset);
+            (const void *)((uintptr_t)seg->world->base + // NOLINT(performance-no-int-to-ptr)
+                           (uintptr_t)line->payload.span.offset);
     }
     return HK_OK;
 }

@@ -17,7 +17,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "topo/cpus.h"
 #include "transport/segment/endpoint.h"
 #include "transport/segment/futex.h"
 
@@ -132,6 +131,16 @@ static hk_status_t check_peers(hki_segment_t *seg, const hki_waiter_t *waiter, i
     return HK_OK;
 }
 
+void hki_segment_look_at_cores(hki_segment_t *seg)
+{
+    const hki_world_t *world = seg->world;
+    const int self = seg->world_ranks[seg->base.rank];
+
+    hki_cpu_mask_note(&world->masks[self]);
+    seg->base.ranks_per_core = hki_ranks_per_core(world->masks, world->nranks, self);
+    seg->can_spin = world->spin == 1 || (world->spin != 0 && seg->base.ranks_per_core == 1);
+}
+
 /** Every millisecond or so: peers; every second: cores. A suspect is looked at again at once. */
 static hk_status_t check(hki_segment_t *seg, const hki_waiter_t *waiter, int peer, uint64_t now_ns)
 {
@@ -143,9 +152,7 @@ static hk_status_t check(hki_segment_t *seg, const hki_waiter_t *waiter, int pee
     seg->checked_ns = now_ns;
     if (now_ns - seg->cores_checked_ns >= CORES_CHECK_NS) {
         seg->cores_checked_ns = now_ns;
-        seg->base.ranks_per_core = hki_ranks_per_core(seg->world->nranks);
-        seg->can_spin =
-            seg->world->spin == 1 || (seg->world->spin != 0 && seg->base.ranks_per_core == 1);
+        hki_segment_look_at_cores(seg);
     }
     show_waiting(seg, peer, now_ns);
     return check_peers(seg, waiter, peer);

@@ -136,21 +136,18 @@ void hki_world_retire(hki_world_t *world, uint64_t offset)
     (void)pthread_mutex_unlock(&world->mutex);
 }
 
-/** The soft limit of a resource, as bytes. */
-static uint64_t limit_bytes(int resource)
+/** The soft limit that getrlimit() has told, as bytes. */
+static uint64_t limit_bytes(int result, const struct rlimit *limit)
 {
-    struct rlimit limit;
-
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-        return UINT64_MAX;
-    }
-    return limit.rlim_cur;
+    return result != 0 || limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
 
 uint64_t hki_world_bytes_max(void)
 {
-    const uint64_t space = limit_bytes(RLIMIT_AS) / 2; // the program needs some, too
-    const uint64_t file = limit_bytes(RLIMIT_FSIZE);   // counts for memory files as well
+    struct rlimit as;
+    struct rlimit fsize;
+    const uint64_t space = limit_bytes(getrlimit(RLIMIT_AS, &as), &as) / 2; // the program has some
+    const uint64_t file = limit_bytes(getrlimit(RLIMIT_FSIZE, &fsize), &fsize); // of memory, too
     uint64_t bytes = WORLD_BYTES_MAX;
 
     bytes = space < bytes ? space : bytes;

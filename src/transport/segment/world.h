@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "topo/cpus.h"
 #include "transport/segment/arena.h"
 
 typedef struct hki_world hki_world_t;
@@ -47,6 +48,7 @@ struct hki_world {
     int spin;              /**< see hk_comm_opts_t */
     bool is_private;       /**< one process: all memory is direct */
     unsigned birth;        /**< hki_fork_count() when it was made */
+    hki_cpu_mask_t *masks; /**< (nranks,) what each rank may run on; seen by all */
     const int *pids;       /**< (nranks,) or NULL if all are this process */
     pthread_mutex_t mutex; /**< guards what follows */
     hki_arena_t arena;

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "transport/shm/memfd.h"
 
 #define BOARD_MAGIC UINT64_C(0x6472616f62746b68)
@@ -147,4 +149,29 @@ hki_board_kind_t hki_board_get(const hki_board_t *board, int rank, int *code_out
 
     *code_out = (int)(uint32_t)end;
     return (hki_board_kind_t)(end >> 32);
+}
+
+hki_board_t *hki_board_find(int nranks)
+{
+    const char *value = getenv(HKI_BOARD_VARIABLE);
+    hki_board_t *board = NULL;
+
+    if (value != NULL && hki_board_open(value, nranks, &board) != HK_OK) {
+        hki_log(HKI_LOG_INFO, "transport", "no reasons of ends: %s", hk_last_error());
+    }
+    return board;
+}
+
+bool hki_board_describe(const hki_board_t *board, int rank, char *text, size_t text_bytes)
+{
+    int code = 0;
+    const hki_board_kind_t kind =
+        board == NULL ? HKI_BOARD_RUNNING : hki_board_get(board, rank, &code);
+
+    if (kind == HKI_BOARD_SIGNALED) {
+        (void)snprintf(text, text_bytes, "was killed by signal %d", code);
+    } else if (kind == HKI_BOARD_EXITED) {
+        (void)snprintf(text, text_bytes, "exited with status %d", code);
+    }
+    return kind != HKI_BOARD_RUNNING;
 }

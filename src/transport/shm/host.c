@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "transport/shm/board.h"
 #include "transport/shm/meeting.h"
 
 enum {
@@ -51,6 +52,7 @@ typedef struct host {
     int narrived;
     int nready;
     struct pollfd *polls; /**< (1 + STRANGERS_MAX + nranks,) */
+    hki_board_t *board;   /**< how ranks ended that never came; or NULL */
 } host_t;
 
 /** Tell all guests that it has failed, and why. @return status */
@@ -297,6 +299,20 @@ static hk_status_t hear_guests(host_t *host)
     return HK_OK;
 }
 
+/** Has a rank ended without ever having come? */
+static hk_status_t miss_ended(host_t *host)
+{
+    char end[64];
+
+    for (int rank = 0; rank < host->job->nranks; rank++) {
+        if (host->pids[rank] == 0 && hki_board_describe(host->board, rank, end, sizeof(end))) {
+            return call_off(host, HK_ERR_PEER_FAILED, rank, "rank %d %s before it joined the job",
+                            rank, end);
+        }
+    }
+    return HK_OK;
+}
+
 /** One round: wait for something to happen, and look at everything. */
 static hk_status_t take_round(host_t *host)
 {
@@ -317,8 +333,11 @@ static hk_status_t take_round(host_t *host)
         (host->deadline_ns - now_ns) / 1000000; // of UINT64_MAX: more than enough
     (void)poll(host->polls, n, left_ms < POLL_MS ? (int)left_ms : POLL_MS);
     accept_strangers(host);
-    const hk_status_t status = hear_strangers(host);
-    return status == HK_OK ? hear_guests(host) : status;
+    hk_status_t status = hear_strangers(host);
+    if (status == HK_OK) {
+        status = hear_guests(host);
+    }
+    return status == HK_OK ? miss_ended(host) : status;
 }
 
 static hk_status_t broadcast(host_t *host, hki_packet_kind_t kind, int fd)
@@ -402,6 +421,7 @@ static void host_fini(host_t *host)
         }
     }
     (void)close(host->listener);
+    hki_board_destroy(&host->board);
     hki_free(host->guests);
     hki_free(host->pids);
     hki_free(host->is_ready);
@@ -431,6 +451,7 @@ hk_status_t hki_meeting_host(const hki_shm_job_t *job, int listener, const hki_p
         status = HKI_FAIL(HK_ERR_NO_MEMORY, "meeting of %d ranks", job->nranks);
     } else {
         host.pids[job->rank] = mine->pid;
+        host.board = hki_board_find(job->nranks);
         status = hold_meeting(&host, ep_out);
         if (status != HK_OK && status != HK_ERR_TIMED_OUT) {
             linger(&host);

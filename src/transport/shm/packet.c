@@ -71,7 +71,8 @@ typedef union file_message {
 
 bool hki_packet_send(int socket, const hki_packet_t *packet, int fd)
 {
-    struct iovec part = {.iov_base = (void *)(uintptr_t)packet, .iov_len = sizeof(*packet)};
+    hki_packet_t copy = *packet; // sendmsg() wants it writable
+    struct iovec part = {.iov_base = &copy, .iov_len = sizeof(copy)};
     file_message_t file = {.bytes = {0}};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     ssize_t sent;

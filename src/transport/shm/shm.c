@@ -108,5 +108,12 @@ hk_status_t hki_shm_open(const hki_transport_opts_t *opts, const char *job_name,
         .shape = hki_group_shape(nranks, opts->nlanes, opts->staging_bytes),
     };
 
-    return nranks == 1 ? open_alone(&job, ep_out) : meet(&job, ep_out);
+    hki_endpoint_t *ep = NULL;
+    const hk_status_t status = nranks == 1 ? open_alone(&job, &ep) : meet(&job, &ep);
+
+    if (status == HK_OK) {
+        hki_segment_look_at_cores(hki_segment_of(ep)); // now that all have noted theirs
+        *ep_out = ep;
+    }
+    return status;
 }

@@ -32,7 +32,8 @@ typedef struct control {
     uint64_t nranks;
     uint64_t control_bytes;
     uint64_t arena_bytes;
-    int pids[]; /**< (nranks,) */
+    uint64_t pids;  /**< where they lie: (nranks,) int [bytes from here] */
+    uint64_t masks; /**< (nranks,) hki_cpu_mask_t; each written by its rank */
 } control_t;
 
 typedef struct shm_world {
@@ -106,24 +107,14 @@ static bool shm_describe_end(hki_world_t *world, int rank, char *text, size_t te
 {
     const hki_board_t *board = shm_of(world)->board;
     const uint64_t deadline_ns = hki_clock_ns() + REASON_NS_MAX;
-    hki_board_kind_t kind = HKI_BOARD_RUNNING;
-    int code = 0;
 
-    while (board != NULL && kind == HKI_BOARD_RUNNING) {
-        kind = hki_board_get(board, rank, &code);
-        if (kind == HKI_BOARD_RUNNING) {
-            if (hki_clock_ns() >= deadline_ns) {
-                break;
-            }
-            (void)poll(NULL, 0, REASON_POLL_MS);
+    while (!hki_board_describe(board, rank, text, text_bytes)) {
+        if (board == NULL || hki_clock_ns() >= deadline_ns) {
+            return false;
         }
+        (void)poll(NULL, 0, REASON_POLL_MS);
     }
-    if (kind == HKI_BOARD_SIGNALED) {
-        (void)snprintf(text, text_bytes, "was killed by signal %d", code);
-    } else if (kind == HKI_BOARD_EXITED) {
-        (void)snprintf(text, text_bytes, "exited with status %d", code);
-    }
-    return kind != HKI_BOARD_RUNNING;
+    return true;
 }
 
 static void shm_destroy(hki_world_t *world)
@@ -159,7 +150,9 @@ static uint64_t control_bytes(int nranks)
 {
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
 
-    return (sizeof(control_t) + (uint64_t)nranks * sizeof(int) + page - 1) / page * page;
+    const uint64_t each = sizeof(hki_cpu_mask_t) + sizeof(int);
+
+    return (sizeof(control_t) + (uint64_t)nranks * each + page - 1) / page * page;
 }
 
 /** Write the control part and the head of the first group. */
@@ -176,9 +169,9 @@ static hk_status_t fill(const hki_shm_job_t *job, const int *pids, uint64_t aren
     control->nranks = (uint64_t)job->nranks;
     control->control_bytes = first;
     control->arena_bytes = arena_bytes;
-    for (int rank = 0; rank < job->nranks; rank++) {
-        control->pids[rank] = pids[rank];
-    }
+    control->masks = sizeof(*control);
+    control->pids = control->masks + (uint64_t)job->nranks * sizeof(hki_cpu_mask_t);
+    memcpy((char *)control + control->pids, pids, (size_t)job->nranks * sizeof(*pids));
     hki_group_init((char *)control + first, &job->shape);
     (void)munmap(control, bytes);
     return HK_OK;
@@ -238,7 +231,8 @@ static hk_status_t map_world(const hki_shm_job_t *job, shm_world_t *shm)
         control->control_bytes + control->nranks * control->arena_bytes != bytes) {
         return HKI_FAIL(HK_ERR_INTERNAL, "the memory file is not that of %d ranks", job->nranks);
     }
-    shm->common.pids = control->pids;
+    shm->common.pids = (const void *)((const char *)base + control->pids);
+    shm->common.masks = (void *)((char *)base + control->masks);
     return HK_OK;
 }
 
@@ -255,15 +249,6 @@ static hk_status_t watch_ranks(const hki_shm_job_t *job, shm_world_t *shm)
         }
     }
     return HK_OK;
-}
-
-static void open_board(const hki_shm_job_t *job, shm_world_t *shm)
-{
-    const char *value = getenv(HKI_BOARD_VARIABLE);
-
-    if (value != NULL && hki_board_open(value, job->nranks, &shm->board) != HK_OK) {
-        hki_log(HKI_LOG_INFO, "transport", "no reasons of ends: %s", hk_last_error());
-    }
 }
 
 static hk_status_t shm_allocate(const hki_shm_job_t *job, int fd, shm_world_t **shm_out)
@@ -323,7 +308,7 @@ hk_status_t hki_shm_world_join(const hki_shm_job_t *job, int fd, hki_endpoint_t 
     }
     HKI_TRY(status = map_world(job, shm), done);
     HKI_TRY(status = watch_ranks(job, shm), done);
-    open_board(job, shm);
+    shm->board = hki_board_find(job->nranks);
     HKI_TRY(status = take_arena(job, shm), done);
     ranks = hki_calloc((size_t)job->nranks, sizeof(*ranks));
     if (ranks == NULL) {

@@ -77,15 +77,53 @@ static void the_list_is_that_of_the_affinity(void **state)
     assert_in_range(hki_cpus_usable(), 1, count);
 }
 
-static void ranks_per_core_is_rounded_up(void **state)
+static void ranks_that_share_a_core_are_counted(void **state)
 {
-    const int cores = hki_cpus_usable();
+    static const struct {
+        uint64_t masks[4];
+        int want[4];
+    } cases[] = {
+        {{1, 2, 4, 8}, {1, 1, 1, 1}},  // everybody has a core
+        {{3, 3, 3, 3}, {2, 2, 2, 2}},  // four on two
+        {{1, 1, 2, 4}, {2, 2, 1, 1}},  // two share one
+        {{7, 7, 7, 8}, {1, 1, 1, 1}},  // three on three, without falling over thirds
+        {{15, 1, 2, 4}, {1, 2, 2, 2}}, // one that roams over all
+        {{1, 0, 0, 0}, {4, 0, 0, 0}},  // nothing is known of the others
+        {{1, 2, 12, 12}, {1, 1, 1, 1}},
+    };
 
     (void)state;
-    assert_int_equal(hki_ranks_per_core(1), 1);
-    assert_int_equal(hki_ranks_per_core(cores), 1);
-    assert_int_equal(hki_ranks_per_core(cores + 1), 2);
-    assert_int_equal(hki_ranks_per_core(3 * cores), 3);
+    if (hki_cpus_usable_at("", 1024) < 4) {
+        skip(); // a time quota comes on top here
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        hki_cpu_mask_t masks[4] = {{{0}}};
+        for (int rank = 0; rank < 4; rank++) {
+            masks[rank].words[1] = cases[i].masks[rank];
+        }
+        for (int rank = 0; rank < 4; rank++) {
+            const int got = hki_ranks_per_core(masks, 4, rank);
+            if (got != cases[i].want[rank] && cases[i].masks[rank] != 0) {
+                fail_msg("case %zu, rank %d: %d ranks a core", i, rank, got);
+            }
+        }
+    }
+}
+
+static void the_noted_mask_is_the_affinity(void **state)
+{
+    hki_cpu_mask_t mask;
+    int cpus[HKI_CPU_MASK_WORDS * 64];
+    const int count = hki_cpus_list(cpus, HKI_CPU_MASK_WORDS * 64);
+    int bits = 0;
+
+    (void)state;
+    hki_cpu_mask_note(&mask);
+    for (int i = 0; i < HKI_CPU_MASK_WORDS; i++) {
+        bits += __builtin_popcountll(mask.words[i]);
+    }
+    assert_int_equal(bits, count);
+    assert_true((mask.words[cpus[0] / 64] >> (cpus[0] % 64) & 1) == 1);
 }
 
 int main(void)
@@ -97,7 +135,8 @@ int main(void)
         ROOT_TEST(a_quota_of_version_1_limits),
         ROOT_TEST(nonsense_limits_nothing),
         cmocka_unit_test(the_list_is_that_of_the_affinity),
-        cmocka_unit_test(ranks_per_core_is_rounded_up),
+        cmocka_unit_test(ranks_that_share_a_core_are_counted),
+        cmocka_unit_test(the_noted_mask_is_the_affinity),
     };
     return cmocka_run_group_tests_name("topo/cpus", tests, NULL, NULL);
 }
