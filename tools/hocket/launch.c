@@ -41,6 +41,7 @@ typedef struct rank_state {
     pid_t pid;      /**< 0: not started */
     bool has_ended; /**< the process is gone; `end` is set */
     bool is_done;   /**< ... and that has been reported */
+    bool is_told;   /**< we have told it to end, or killed it */
     siginfo_t end;  /**< si_code, si_status as waitid() gives them */
     hki_stream_t streams[2];
 } rank_state_t;
@@ -106,6 +107,15 @@ static void send_all(const launch_t *launch, int signal_number)
     }
 }
 
+/** Send to every rank that runs, as our own will. */
+static void end_all(launch_t *launch, int signal_number)
+{
+    for (int rank = 0; rank < launch->opts->nranks; rank++) {
+        launch->ranks[rank].is_told |= !launch->ranks[rank].has_ended;
+    }
+    send_all(launch, signal_number);
+}
+
 static void enter(launch_t *launch, phase_t phase, double seconds)
 {
     const double ns = seconds * NS_PER_S;
@@ -116,7 +126,7 @@ static void enter(launch_t *launch, phase_t phase, double seconds)
 
 static void kill_all(launch_t *launch)
 {
-    send_all(launch, SIGKILL);
+    end_all(launch, SIGKILL);
     launch->phase = PHASE_KILL;
     launch->deadline_ns = UINT64_MAX;
 }
@@ -127,7 +137,7 @@ static void check_deadline(launch_t *launch)
         return;
     }
     if (launch->phase == PHASE_GRACE) {
-        send_all(launch, SIGTERM);
+        end_all(launch, SIGTERM);
         send_all(launch, SIGCONT); // a stopped rank would not see it
         enter(launch, PHASE_TERM, TERM_GRACE_S);
     } else {
@@ -317,8 +327,10 @@ static void say_summary(launch_t *launch)
     for (int rank = 0; rank < launch->opts->nranks; rank++) {
         const rank_state_t *state = &launch->ranks[rank];
         if (state->pid > 0) {
+            const bool is_killed = state->end.si_code != CLD_EXITED;
             describe(&state->end, text, sizeof(text));
-            SAY(launch, "  rank %d: %s%s\n", rank, text,
+            SAY(launch, "  rank %d: %s%s%s\n", rank, text,
+                state->is_told && is_killed ? " by the launcher" : "",
                 rank == launch->first_failed ? ", first" : "");
         }
     }
