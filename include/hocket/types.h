@@ -11,6 +11,10 @@
  * accumulator type. On HK_BOOL (one byte, any non-zero value is true, results are 0 or 1):
  * sum, max, bor = or; prod, min, band = and; bxor = exclusive or; avg and premulsum are refused.
  * band, bor, bxor are refused on floating types.
+ * A NaN result has the bits 7fc00000 (f32), 7ff8000000000000 (f64), 7e00 (f16), 7fc0 (bf16), 7f
+ * (fp8e4m3), 7e (fp8e5m2), whatever NaN went in; what overflows fp8e4m3, which has no infinity, is
+ * NaN too. A single input that is not scaled or divided is copied. HK_PREMULSUM on an integer type
+ * refuses a factor that the type cannot hold.
  */
 #ifndef HK_TYPES_H
 #define HK_TYPES_H
