@@ -241,14 +241,23 @@ static hk_status_t hear_stranger(host_t *host, int index, bool *is_gone_out)
 }
 
 /** Take in who knocks. */
-static void accept_strangers(host_t *host)
+static hk_status_t accept_strangers(host_t *host)
 {
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         const int fd = accept4(host->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         visitor_t visitor = {.fd = fd, .came_ns = hki_clock_ns()};
         unsigned uid = 0;
+        if (fd < 0 && errno == EMFILE && host->nstrangers > 0) {
+            drop_stranger(host, 0);
+            continue;
+        }
+        if (fd < 0 && errno == EMFILE) {
+            return call_off(host, HK_ERR_LIMIT, host->job->rank,
+                            "rank %d has no file descriptor left for %d ranks; raise ulimit -n",
+                            host->job->rank, host->job->nranks);
+        }
         if (fd < 0) {
-            return;
+            return HK_OK;
         }
         if (!hki_packet_peer(fd, &visitor.pid, &uid) || (uid != getuid() && uid != 0)) {
             (void)close(fd);
@@ -259,6 +268,7 @@ static void accept_strangers(host_t *host)
         }
         host->strangers[host->nstrangers++] = visitor;
     }
+    return HK_OK;
 }
 
 static hk_status_t hear_strangers(host_t *host)
@@ -306,6 +316,7 @@ static hk_status_t miss_ended(host_t *host)
 
     for (int rank = 0; rank < host->job->nranks; rank++) {
         if (host->pids[rank] == 0 && hki_board_describe(host->board, rank, end, sizeof(end))) {
+            host->narrived++; // nor will it come while we linger
             return call_off(host, HK_ERR_PEER_FAILED, rank, "rank %d %s before it joined the job",
                             rank, end);
         }
@@ -405,8 +416,9 @@ static void linger(host_t *host)
             host->polls[n++] = (struct pollfd){.fd = host->strangers[i].fd, .events = POLLIN};
         }
         (void)poll(host->polls, n, POLL_MS);
-        accept_strangers(host);
-        (void)hear_strangers(host); // only answers, now
+        if (accept_strangers(host) == HK_OK) {
+            (void)hear_strangers(host); // only answers, now
+        }
     }
 }
 
