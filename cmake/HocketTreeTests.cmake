@@ -40,6 +40,8 @@ if(NOT HK_SANITIZE) # sanitizers add symbols, and the tree is the same in every 
     hk_tree_test(setup sh test/tree/setup_test.sh)
     hk_tree_test(install sh test/tree/install_test.sh ${CMAKE_CURRENT_BINARY_DIR}
         ${CMAKE_C_COMPILER})
+    hk_tree_test(readme sh test/tree/readme_test.sh ${CMAKE_CURRENT_BINARY_DIR}
+        ${CMAKE_C_COMPILER})
     if(PYTHON3)
         hk_tree_test(symbols ${PYTHON3} test/tree/symbols.py $<TARGET_FILE:libhocket>)
         hk_tree_test(tidy ${PYTHON3} scripts/tidy.py)
