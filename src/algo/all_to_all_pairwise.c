@@ -13,7 +13,7 @@
  *   s=1  with 1     with 0     copy
  *   s=2  with 2     copy       with 0
  *
- * Cost per rank: P-1 messages of N elements one after the other. Best for large N on networks.
+ * Cost per rank: P-1 messages of N elements one after the other, in P rounds. Best for large N on networks.
  * Reproducible: nothing is summed.
  * Source: folklore; the pairing is that of round-robin tournaments.
  */
@@ -46,7 +46,7 @@ hk_status_t hki_all_to_all_pairwise(const hk_schedule_opts_t *opts, hk_schedule_
 
 hki_cost_t hki_all_to_all_pairwise_cost(int nranks, double block_bytes)
 {
-    const double others = nranks - 1;
+    const double rounds = nranks < 3 ? nranks - 1 : nranks; // one of them is each rank's own
 
-    return (hki_cost_t){others, others * block_bytes, 0};
+    return (hki_cost_t){rounds, rounds * block_bytes, 0};
 }
