@@ -33,7 +33,7 @@ typedef struct hki_world_ops {
     int (*find_dead)(hki_world_t *world, const int *ranks, const bool *is_asked, int nranks);
     /** Has someone stopped this rank's process (SIGSTOP, a debugger)? */
     bool (*is_stopped)(const hki_world_t *world, int rank);
-    /** How the process of a rank ended: "was killed by signal 9"; may wait up to 0.1 s.
+    /** How the process of a rank ended: "was killed by signal 9"; may wait up to 0.4 s.
      *  @return false: it is not known */
     bool (*describe_end)(hki_world_t *world, int rank, char *text, size_t text_bytes);
     /** Unmap, close, and free `world` itself. */

@@ -247,17 +247,13 @@ static hk_status_t accept_strangers(host_t *host)
         const int fd = accept4(host->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         visitor_t visitor = {.fd = fd, .came_ns = hki_clock_ns()};
         unsigned uid = 0;
-        if (fd < 0 && errno == EMFILE && host->nstrangers > 0) {
-            drop_stranger(host, 0);
-            continue;
-        }
-        if (fd < 0 && errno == EMFILE) {
+        if (fd < 0 && errno == EMFILE && host->nstrangers == 0) {
             return call_off(host, HK_ERR_LIMIT, host->job->rank,
                             "rank %d has no file descriptor left for %d ranks; raise ulimit -n",
                             host->job->rank, host->job->nranks);
         }
         if (fd < 0) {
-            return HK_OK;
+            return HK_OK; // nobody, or no file descriptor before some strangers have gone
         }
         if (!hki_packet_peer(fd, &visitor.pid, &uid) || (uid != getuid() && uid != 0)) {
             (void)close(fd);
@@ -343,8 +339,10 @@ static hk_status_t take_round(host_t *host)
     const uint64_t left_ms =
         (host->deadline_ns - now_ns) / 1000000; // of UINT64_MAX: more than enough
     (void)poll(host->polls, n, left_ms < POLL_MS ? (int)left_ms : POLL_MS);
-    accept_strangers(host);
-    hk_status_t status = hear_strangers(host);
+    hk_status_t status = accept_strangers(host);
+    if (status == HK_OK) {
+        status = hear_strangers(host);
+    }
     if (status == HK_OK) {
         status = hear_guests(host);
     }
@@ -404,11 +402,22 @@ done:
     return status;
 }
 
+static void dismiss_guests(host_t *host)
+{
+    for (int rank = 0; host->guests != NULL && rank < host->job->nranks; rank++) {
+        if (host->guests[rank].fd >= 0) {
+            (void)close(host->guests[rank].fd);
+        }
+        host->guests[rank].fd = -1;
+    }
+}
+
 /** It has failed: tell those who come later, lest they wait in vain for the others. */
 static void linger(host_t *host)
 {
     const uint64_t end_ns = hki_clock_ns() + LINGER_NS;
 
+    dismiss_guests(host); // they have been told; it may be file descriptors that are missing
     while (host->narrived < host->job->nranks && hki_clock_ns() < end_ns) {
         nfds_t n = 0;
         host->polls[n++] = (struct pollfd){.fd = host->listener, .events = POLLIN};
@@ -427,11 +436,7 @@ static void host_fini(host_t *host)
     while (host->nstrangers > 0) {
         drop_stranger(host, host->nstrangers - 1);
     }
-    for (int rank = 0; host->guests != NULL && rank < host->job->nranks; rank++) {
-        if (host->guests[rank].fd >= 0) {
-            (void)close(host->guests[rank].fd);
-        }
-    }
+    dismiss_guests(host);
     (void)close(host->listener);
     hki_board_destroy(&host->board);
     hki_free(host->guests);

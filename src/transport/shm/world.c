@@ -23,7 +23,7 @@
 #include "transport/shm/process.h"
 
 #define CONTROL_MAGIC UINT64_C(0x646c726f77746b68)
-#define REASON_NS_MAX UINT64_C(100000000) /* the launcher needs a moment to see an end, too */
+#define REASON_NS_MAX UINT64_C(400000000) /* the launcher needs a moment to see an end, too */
 enum { REASON_POLL_MS = 1 };
 
 /** Start of the file. Written by the founder, then never again. */
