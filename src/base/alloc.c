@@ -26,8 +26,12 @@ static int must_fail(void)
 
 void *hki_calloc(size_t n, size_t bytes)
 {
-    void *p = must_fail() ? NULL : calloc(n == 0 ? 1 : n, bytes == 0 ? 1 : bytes);
+    void *p;
 
+    if (bytes != 0 && n > SIZE_MAX / bytes) {
+        return NULL;
+    }
+    p = must_fail() ? NULL : calloc(n == 0 ? 1 : n, bytes == 0 ? 1 : bytes);
     if (p != NULL) {
         atomic_fetch_add(&g_live, 1);
     }

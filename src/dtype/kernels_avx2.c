@@ -11,6 +11,7 @@
 #define HKI_F16_LOAD(h) _mm256_cvtph_ps((__m128i)(h))
 #define HKI_F16_STORE(v) \
     ((half_u16)_mm256_cvtps_ph((__m256)(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
+#define HKI_WIDEN_16(h) ((v_u32)_mm256_cvtepu16_epi32((__m128i)(h)))
 #define HKI_NARROW_16(v)               \
     ((half_u16)_mm256_castsi256_si128( \
         _mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)(v), (__m256i)(v)), 0x08)))

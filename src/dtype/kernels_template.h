@@ -5,7 +5,7 @@
  *
  * Defined before: HKI_VECTOR_BYTES (16, 32, 64), HKI_TABLE (name of the table). May be defined:
  *   HKI_F16_LOAD(h), HKI_F16_STORE(v)   f16 to f32 and back (v holds only the canonical NaN)
- *   HKI_NARROW_16(v)                    the low halves of 32-bit lanes
+ *   HKI_NARROW_16(v), HKI_WIDEN_16(h)   32-bit lanes to their low halves, and back
  *   HKI_MIN_F32(a, b), HKI_MAX_F32(a, b), HKI_MIN_F64(a, b), HKI_MAX_F64(a, b)
  *                                       a if it is less (greater) than b, else b
  *
@@ -119,6 +119,7 @@ INLINE v_u32 small_encode(small_t type, v_u32 bits)
 #endif
 #ifndef HKI_NARROW_16
 #    define HKI_NARROW_16(v) __builtin_convertvector((v_u32)(v), half_u16)
+#    define HKI_WIDEN_16(h)  __builtin_convertvector(h, v_u32)
 #endif
 
 /* ---- loads and stores: between memory and accumulators, a vector or one element ---------------- */
@@ -202,7 +203,7 @@ enum {
 #define NARROW_8(v)       __builtin_convertvector((v_u32)(v), quarter_u8)
 #define DECODE_F16(p)     ((vec_t)HKI_F16_LOAD(p))
 #define ENCODE_F16(v)     HKI_F16_STORE((v_f32)(v))
-#define DECODE_BF16(p)    ((vec_t)(WIDEN(p) << 16))
+#define DECODE_BF16(p)    ((vec_t)(HKI_WIDEN_16(p) << 16))
 #define ENCODE_BF16(v)    HKI_NARROW_16(bf16_round((v_u32)(v)))
 #define DECODE_FP8E4M3(p) small_decode(SMALL_FP8E4M3, WIDEN(p))
 #define ENCODE_FP8E4M3(v) NARROW_8(small_encode(SMALL_FP8E4M3, (v_u32)(v)))
