@@ -90,9 +90,19 @@ static hk_status_t slot_send(hki_p2p_t *p2p, const hki_p2p_op_t *op, int lane,
 }
 
 /** A peer that does not look may hold half of the slots of a kind at most. */
-static bool has_slots(const hki_p2p_t *p2p, int peer)
+static bool has_slots(hki_p2p_t *p2p, int peer)
 {
-    return p2p->ep->nranks == 2 || p2p->peers[peer].slots < HKI_SMALL_SLOTS / 2;
+    const int limit = HKI_SMALL_SLOTS / 2;
+
+    if (p2p->ep->nranks == 2 || p2p->peers[peer].slots < limit) {
+        return true;
+    }
+    for (int i = 0; i < HKI_SLOTS; i++) { // only looking tells which ones the peer has read
+        if (p2p->slots[i].peer == peer) {
+            (void)slot_is_free(p2p, &p2p->slots[i]);
+        }
+    }
+    return p2p->peers[peer].slots < limit;
 }
 
 /* Outgoing frames: each tries the first operation of its queue. HK_OK: something was done. */

@@ -63,14 +63,18 @@ void hki_p2p_end(hki_p2p_t *p2p, hki_p2p_op_t *op, hk_status_t status)
 static hk_status_t compare(hki_p2p_t *p2p, const hki_p2p_op_t *recv, const hki_first_t *first)
 {
     char text[HKI_FAILURE_TEXT_BYTES];
+    char what[48];
 
     if (recv->count == first->count && recv->dtype == first->dtype) {
         return HK_OK;
     }
+    (void)snprintf(what, sizeof(what),
+                   (first->tag & HKI_TAG_INTERNAL) == 0 ? "with tag %u" : "in operation %u",
+                   (unsigned)(first->tag & ~HKI_TAG_INTERNAL));
     (void)snprintf(text, sizeof(text),
-                   "rank %d sends count %zu %s with tag %u to rank %d, which receives count %zu %s",
-                   first->peer, first->count, hk_dtype_name(first->dtype), (unsigned)first->tag,
-                   p2p->ep->rank, recv->count, hk_dtype_name(recv->dtype));
+                   "rank %d sends count %zu %s %s to rank %d, which receives count %zu %s",
+                   first->peer, first->count, hk_dtype_name(first->dtype), what, p2p->ep->rank,
+                   recv->count, hk_dtype_name(recv->dtype));
     p2p->ep->ops->fail(p2p->ep, HK_ERR_MISMATCH, first->peer, text);
     return HK_ERR_MISMATCH;
 }
