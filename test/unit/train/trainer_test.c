@@ -20,7 +20,7 @@
 #include "base/alloc.h"
 #include "train/trainer.h"
 
-enum { STEPS = 3, RANKS_MAX = 8, SAMPLE = 12, TEXT_BYTES = 3000 };
+enum { STEPS = 3, RANKS_MAX = 8, SAMPLE = 12, TEXT_BYTES = 3000, TIMEOUT_MS = 20000 };
 
 /** What a run leaves behind; the same on all ranks but the digest and the sample. */
 typedef struct results {
@@ -142,11 +142,14 @@ static results_t config_run(const hki_train_config_t *config, const char *mesh)
     hk_comm_t *comms[RANKS_MAX];
     pthread_t threads[RANKS_MAX];
 
+    hk_comm_opts_t opts = hk_comm_opts_default();
+
     memset(ranks, 0, sizeof(ranks));
+    opts.timeout_ms = TIMEOUT_MS;
     if (hki_train_config_check(config) != HK_OK) {
         fail_msg("%s %s: %s", mesh, pipeline, hk_last_error());
     }
-    assert_ok(hk_comm_open_threads(NULL, nranks, comms));
+    assert_ok(hk_comm_open_threads(&opts, nranks, comms));
     for (int r = 0; r < nranks; r++) {
         ranks[r].config = config;
         ranks[r].comm = comms[r];
