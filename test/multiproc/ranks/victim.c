@@ -1,7 +1,7 @@
 /*
  * One rank of a job in which something happens to the victim: `victim MOMENT VICTIM`. At its moment
  * the victim prints "victim PID" and stops moving, so that the test can kill or stop it there; the
- * others print "rank R waits" before the call they will hang in, and then "rank R failed F: TEXT".
+ * others print "rank R waits in PID" before the call they will hang in, and then "rank R failed F: TEXT".
  *
  *   open     before it joins the job
  *   first    before the first operation
@@ -98,7 +98,7 @@ static hk_status_t be_other(rank_t *r)
     if (status != HK_OK) {
         return status;
     }
-    printf("rank %d waits\n", r->rank);
+    printf("rank %d waits in %d\n", r->rank, (int)getpid());
     fflush(stdout);
     if (is_moment(r, "recv")) {
         return hk_recv(r->comm, r->data, 5, HK_F32, r->victim, NULL, NULL);
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     r.rank = own != NULL ? atoi(own) : 0;
     r.data = calloc(LARGE, sizeof(*r.data));
     if (is_moment(&r, "open")) {
-        printf("rank %d waits\n", r.rank);
+        printf("rank %d waits in %d\n", r.rank, (int)getpid());
         fflush(stdout);
     }
     hk_status_t status = r.data != NULL ? hk_comm_open(NULL, &r.comm) : HK_ERR_NO_MEMORY;

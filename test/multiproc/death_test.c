@@ -1,0 +1,197 @@
+/*
+ * kill -9 and SIGSTOP of one rank at every kind of moment. The victim says where it stands still (a
+ * line on its stdout), the others say that they wait and are seen asleep; then it is killed, and
+ * every other rank must report it by number and signal, in under a second.
+ */
+#include "support/hk_test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "job.h"
+
+enum { RANKS = 4 };
+
+#define SURVIVE_NS_MAX UINT64_C(1000000000)
+
+static job_t job;
+
+/** Start the job and wait until everybody is where the moment wants him. @return the victim's pid */
+static pid_t start(const char *moment, int victim, const char *timeout, const char *grace)
+{
+    char number[16];
+    const char *const args[] = {"run",   "-n",      "4",   "--timeout",
+                                timeout, "--grace", grace, job_rank_program("victim"),
+                                moment,  number,    NULL};
+
+    (void)snprintf(number, sizeof(number), "%d", victim);
+    job_start(&job, args);
+    for (int rank = 0; rank < RANKS; rank++) {
+        char text[64];
+        (void)snprintf(text, sizeof(text), "rank %d waits in ", rank);
+        if (rank != victim) {
+            const pid_t pid = (pid_t)job_number(&job, text);
+            if (strcmp(moment, "loop") != 0) {
+                job_wait_asleep(pid);
+            }
+        }
+    }
+    return (pid_t)job_number(&job, "victim ");
+}
+
+/** Every other rank must have reported the victim, with all these words. */
+static void assert_all_name(const char *moment, int victim, const char *const *words)
+{
+    char name[32];
+    char failed[32];
+
+    (void)snprintf(name, sizeof(name), "rank %d", victim);
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (rank == victim) {
+            continue;
+        }
+        (void)snprintf(failed, sizeof(failed), "rank %d failed ", rank);
+        const char *line = job_line(&job, failed);
+        const char *text = strstr(line, ": ");
+        for (int i = -1; i < 0 || words[i] != NULL; i++) {
+            const char *word = i < 0 ? name : words[i];
+            if (strstr(text, word) == NULL) {
+                fail_msg("%s, victim %d: '%s' is not in '%s'", moment, victim, word, line);
+            }
+        }
+    }
+}
+
+static void kill_at(const char *moment, int victim)
+{
+    static const char *const words[] = {"was killed by signal 9", NULL};
+    char reason[96];
+    const pid_t pid = start(moment, victim, "60", "20");
+    const uint64_t start_ns = job_now_ns();
+
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    for (int rank = 0; rank < RANKS; rank++) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "rank %d failed", rank);
+        if (rank != victim) {
+            job_expect(&job, text);
+        }
+    }
+    const uint64_t took_ns = job.read_ns - start_ns;
+    assert_int_equal(job_end(&job), 128 + SIGKILL);
+    assert_all_name(moment, victim, words);
+    (void)snprintf(reason, sizeof(reason),
+                   "hocket run: rank %d (pid %d) was killed by signal 9 (Killed)", victim,
+                   (int)pid);
+    assert_string_equal(job_line(&job, "hocket run: rank "), reason);
+    if (took_ns > SURVIVE_NS_MAX) {
+        fail_msg("%s, victim %d: the others needed %.3f s", moment, victim, (double)took_ns / 1e9);
+    }
+}
+
+static void stop_at(const char *moment, int victim, const char *word)
+{
+    const char *const words[] = {word, NULL};
+    const pid_t pid = start(moment, victim, "2", "0.2");
+
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    const int status = job_end(&job);
+    if (status == 0) {
+        fail_msg("%s: status 0", moment);
+    }
+    assert_all_name(moment, victim, words);
+    assert_true(job_has(&job, "by the launcher"));
+}
+
+static void a_rank_killed_in_the_rendezvous_is_named(void **state)
+{
+    (void)state;
+    kill_at("open", 0);
+    kill_at("open", 2);
+}
+
+static void a_rank_killed_before_the_first_operation_is_named(void **state)
+{
+    (void)state;
+    kill_at("first", 0);
+    kill_at("first", 3);
+}
+
+static void a_rank_killed_between_operations_is_named(void **state)
+{
+    (void)state;
+    kill_at("between", 0);
+    kill_at("between", 1);
+}
+
+static void a_rank_killed_in_a_large_operation_is_named(void **state)
+{
+    (void)state;
+    kill_at("large", 0);
+    kill_at("large", 2);
+}
+
+static void a_rank_killed_while_all_work_is_named(void **state)
+{
+    (void)state;
+    kill_at("loop", 0);
+    kill_at("loop", 3);
+}
+
+static void a_rank_killed_before_it_sends_is_named(void **state)
+{
+    (void)state;
+    kill_at("recv", 0);
+    kill_at("recv", 1);
+}
+
+static void a_stopped_rank_is_named_at_the_deadline(void **state)
+{
+    (void)state;
+    stop_at("open", 1, "not all of 4 ranks have come in time");
+    stop_at("first", 1, "is stopped");
+    stop_at("between", 0, "is stopped");
+    stop_at("large", 2, "is stopped");
+    stop_at("loop", 3, "is stopped");
+    stop_at("recv", 1, "is stopped");
+}
+
+static void a_rank_that_exits_with_3_is_named_with_it(void **state)
+{
+    static const char *const words[] = {"exited with status 3", NULL};
+    const char *const args[] = {"run", "-n", "4", job_rank_program("victim"), "exit3", "2", NULL};
+
+    (void)state;
+    assert_int_equal(job_run(&job, args), 3);
+    assert_all_name("exit3", 2, words);
+    assert_non_null(strstr(job_line(&job, "hocket run: rank 2 "), "exited with status 3"));
+}
+
+static void a_rank_that_leaves_early_is_named(void **state)
+{
+    static const char *const words[] = {"closed", NULL};
+    const char *const args[] = {"run", "-n", "4", job_rank_program("victim"), "leave", "2", NULL};
+
+    (void)state;
+    assert_int_equal(job_run(&job, args), 1);
+    assert_all_name("leave", 2, words);
+    assert_non_null(strstr(job_line(&job, "  rank 2: "), "exited with status 0"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_killed_in_the_rendezvous_is_named),
+        cmocka_unit_test(a_rank_killed_before_the_first_operation_is_named),
+        cmocka_unit_test(a_rank_killed_between_operations_is_named),
+        cmocka_unit_test(a_rank_killed_in_a_large_operation_is_named),
+        cmocka_unit_test(a_rank_killed_while_all_work_is_named),
+        cmocka_unit_test(a_rank_killed_before_it_sends_is_named),
+        cmocka_unit_test(a_stopped_rank_is_named_at_the_deadline),
+        cmocka_unit_test(a_rank_that_exits_with_3_is_named_with_it),
+        cmocka_unit_test(a_rank_that_leaves_early_is_named),
+    };
+
+    return cmocka_run_group_tests_name("multiproc/death", tests, NULL, NULL);
+}
