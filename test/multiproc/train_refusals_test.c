@@ -95,7 +95,7 @@ static void refuses_options_that_make_no_sense(void **state)
     REFUSES("--data", "book.txt", "--steps", "3");
     REFUSES(paths[0], "--model gpt", "--model", "mlp", "--data", text);
     REFUSES("--batch 10", "--unit 3", "--data", text, "--batch", "10", "--unit", "3");
-    REFUSES("num_dim", "num_heads", "--data", text, "--dim", "10", "--heads", "4");
+    REFUSES("dim 10", "heads 4", "--data", text, "--dim", "10", "--heads", "4");
 }
 
 static void refuses_meshes_that_do_not_fit(void **state)
@@ -110,7 +110,7 @@ static void refuses_meshes_that_do_not_fit(void **state)
     REFUSES("data=3", "a multiple of 3", "--data", text, "--mesh", "data=3", "--batch", "8");
     REFUSES("6 a rank", "--exact off", "--data", text, "--mesh", "data=2", "--batch", "12");
     REFUSES("pipe=8", "pipe=4", "--data", text, "--mesh", "pipe=8", "--context", "16");
-    REFUSES("num_heads", "3", "--data", text, "--mesh", "model=3", "--batch", "8");
+    REFUSES("heads 4", "model ranks 3", "--data", text, "--mesh", "model=3", "--batch", "8");
 }
 
 static void refuses_data_that_cannot_be_right(void **state)
