@@ -41,7 +41,7 @@ static void check_counts(coll_case_t *c, const hki_algo_t *algo)
         c->count = is_chunked ? chunked[i] : whole[i];
         c->run_count = c->count;
         c->root = (int)((i * 5) % p);
-        (void)case_check(c);
+        case_check_result(c);
     }
 }
 
@@ -52,9 +52,9 @@ static void check_in_place(coll_case_t *c, const hki_algo_t *algo)
     c->run_count = c->count;
     c->root = c->nranks / 2;
     c->place = CASE_IN_PLACE;
-    (void)case_check(c);
+    case_check_result(c);
     c->place = CASE_MIXED;
-    (void)case_check(c);
+    case_check_result(c);
 }
 
 static void check_fewer_elements(coll_case_t *c, const hki_algo_t *algo)
@@ -65,7 +65,7 @@ static void check_fewer_elements(coll_case_t *c, const hki_algo_t *algo)
     c->place = CASE_MIXED;
     for (size_t cut = 1; cut <= c->count; cut = 4 * cut + 1) {
         c->run_count = c->count - cut;
-        (void)case_check(c);
+        case_check_result(c);
     }
 }
 
@@ -77,7 +77,7 @@ static void check_unequal_blocks(coll_case_t *c, const hki_algo_t *algo)
     c->is_unequal = true;
     for (int place = CASE_APART; place <= CASE_MIXED && algo->is_block_form; place++) {
         c->place = (case_place_t)place;
-        (void)case_check(c);
+        case_check_result(c);
     }
 }
 

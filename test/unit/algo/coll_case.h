@@ -224,6 +224,18 @@ static inline void case_check_steps(const coll_case_t *c, int rank, const char *
     hki_text_fini(&text);
 }
 
+/** Build, prove without counting, free. */
+static inline void case_check_result(const coll_case_t *c)
+{
+    case_schedules_t schedules;
+
+    case_build(c, &schedules);
+    if (case_prove(c, &schedules, NULL) != HK_OK) {
+        case_fail(c, hk_last_error());
+    }
+    case_destroy(c, &schedules);
+}
+
 /** The cost function on many group sizes, with chunks of equal length. */
 static inline void case_check_costs(hki_coll_t coll, const char *algo)
 {
