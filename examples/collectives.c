@@ -1,5 +1,6 @@
 /*
- * The collectives of a lecture on distributed training, with four ranks: rank r holds [0, 1, 2, 3] + r.
+ * The collectives of a lecture on distributed training, with four ranks: rank r holds
+ * [0, 1, 2, 3] + r.
  *
  *   all_reduce      adds the four vectors; every rank gets [6, 10, 14, 18]
  *   reduce_scatter  adds them too, and rank r gets element r alone: 6, 10, 14 or 18

@@ -31,9 +31,11 @@ typedef struct hk_request hk_request_t; /**< an operation under way */
 /** Options of one call. Start from hk_coll_opts_default(), then set fields. */
 typedef struct hk_coll_opts {
     size_t struct_size; /**< set by the default */
-    int timeout_ms;     /**< deadline of this operation [ms]; 0 (default): the communicator's; -1: none */
+    int timeout_ms;     /**< deadline of this operation [ms]; 0 (default): the communicator's; -1:
+                             none */
     int order;          /**< hk_order_t, or -1 (default): the communicator's */
-    const char *algo;   /**< name of an algorithm; borrowed during the call; NULL (default): chosen */
+    const char *algo;   /**< name of an algorithm; borrowed during the call; NULL (default):
+                             chosen */
     int tag;            /**< send and recv: matches equal tags only, >= 0, default 0 */
     double scalar;      /**< HK_PREMULSUM: the factor, the same on all ranks; default 1 */
     hk_reduce_fn reduce_fn; /**< HK_USER: the function; default NULL */

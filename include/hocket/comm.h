@@ -35,16 +35,16 @@ HK_API void hk_log_set(hk_log_fn fn, void *cookie);
 
 /** Options of hk_comm_open(). Start from hk_comm_opts_default(), then set fields. */
 typedef struct hk_comm_opts {
-    size_t struct_size;   /**< set by the default; tells the library which fields you know */
-    int rank;             /**< this rank; -1 (default): from the environment */
-    int nranks;           /**< ranks in the job; -1 (default): from the environment */
-    const char *job;      /**< name all ranks of the job share, unique on this host; borrowed during
+    size_t struct_size;  /**< set by the default; tells the library which fields you know */
+    int rank;            /**< this rank; -1 (default): from the environment */
+    int nranks;          /**< ranks in the job; -1 (default): from the environment */
+    const char *job;     /**< name all ranks of the job share, unique on this host; borrowed during
                                the call; NULL (default): from the environment */
-    int timeout_ms;       /**< deadline of every wait [ms]; default 1800000 (half an hour), -1: none.
+    int timeout_ms;      /**< deadline of every wait [ms]; default 1800000 (half an hour), -1: none.
                                Environment: HOCKET_TIMEOUT (seconds) */
-    int open_timeout_ms;  /**< deadline of opening and closing [ms]; default 60000 */
-    hk_order_t order;     /**< default HK_ORDER_TREE */
-    const char *algo;     /**< forced algorithms, "all_reduce:0-8K=direct,8K-=halving"; borrowed;
+    int open_timeout_ms; /**< deadline of opening and closing [ms]; default 60000 */
+    hk_order_t order;    /**< default HK_ORDER_TREE */
+    const char *algo;    /**< forced algorithms, "all_reduce:0-8K=direct,8K-=halving"; borrowed;
                                NULL (default): HOCKET_ALGO, else chosen by cost */
     size_t segment_bytes; /**< staging memory per rank [bytes]; 0 (default): 2 MiB */
     int spin;             /**< waiting: -1 (default): spin only while ranks here <= cores;
@@ -53,18 +53,18 @@ typedef struct hk_comm_opts {
 
 static inline hk_comm_opts_t hk_comm_opts_default(void)
 {
-    const hk_comm_opts_t opts = {
-        sizeof(opts), -1, -1, NULL, 1800000, 60000, HK_ORDER_TREE, NULL, 0, -1};
+    const hk_comm_opts_t opts = {sizeof(opts),  -1,   -1, NULL, 1800000, 60000,
+                                 HK_ORDER_TREE, NULL, 0,  -1};
     return opts;
 }
 
 /**
  * Join a job and wait until all its ranks have joined.
  *
- * @param[in]  opts      NULL: hk_comm_opts_default(). Rank, nranks and job come from, in this order:
- *                       the fields, HOCKET_RANK/HOCKET_NRANKS/HOCKET_JOB (set by `hocket run`),
- *                       torchrun's RANK/WORLD_SIZE/MASTER_PORT, Slurm, Open MPI, MPICH (PMI);
- *                       else a job of one rank
+ * @param[in]  opts      NULL: hk_comm_opts_default(). Rank, nranks and job come from, in this
+ *                       order: the fields, HOCKET_RANK/HOCKET_NRANKS/HOCKET_JOB (set by `hocket
+ *                       run`), torchrun's RANK/WORLD_SIZE/MASTER_PORT, Slurm, Open MPI, MPICH
+ *                       (PMI); else a job of one rank
  * @param[out] comm_out  set on success only; end it with hk_comm_close()
  * @return HK_OK, HK_ERR_INVALID_ARG, HK_ERR_NO_MEMORY (names needed and available bytes),
  *         HK_ERR_TIMED_OUT (names the ranks that have arrived and that have not),

@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /**
- * Zeroed memory, aligned to a page, that every rank of `comm` on this host can read directly. Local:
- * other ranks need not call. Any buffer inside it may be passed to any call, at any offset.
+ * Zeroed memory, aligned to a page, that every rank of `comm` on this host can read directly.
+ * Local: other ranks need not call. Any buffer inside it may be passed to any call, at any offset.
  *
  * @param[out] ptr_out  set on success only; free it with hk_mem_free(), or it goes with the process
  * @return HK_OK, HK_ERR_NO_MEMORY (names needed and available bytes)

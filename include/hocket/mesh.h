@@ -25,8 +25,8 @@ typedef struct hk_mesh hk_mesh_t; /**< one rank's view of the grid */
  * Lay the ranks of `comm` out as a grid and open a communicator for every axis. Collective.
  *
  * @param[in]  comm      borrowed; must outlive the mesh
- * @param[in]  axes      "pipe=2,data=4,model=2"; an axis not named has size 1; "" or NULL: all ranks
- *                       along data. The product must be hk_comm_size(comm)
+ * @param[in]  axes      "pipe=2,data=4,model=2"; an axis not named has size 1; "" or NULL: all
+ *                       ranks along data. The product must be hk_comm_size(comm)
  * @param[out] mesh_out  set on success only; end it with hk_mesh_close()
  * @return HK_OK, HK_ERR_INVALID_ARG (unknown axis, axis given twice, size 0, product), or what
  *         hk_comm_split() returns
@@ -37,7 +37,8 @@ HK_API HK_NODISCARD hk_status_t hk_mesh_open(hk_comm_t *comm, const char *axes,
 /** Close the communicators of the axes, free everything and set *mesh to NULL. Accepts NULL. */
 HK_API void hk_mesh_close(hk_mesh_t **mesh);
 
-/** Ranks along an axis ("pipe", "data", "model"); 1 if it was not named, -1 if there is none such. */
+/** Ranks along an axis ("pipe", "data", "model"); 1 if it was not named, -1 if there is none
+ *  such. */
 HK_API int hk_mesh_axis_size(const hk_mesh_t *mesh, const char *axis);
 
 /** This rank's coordinate along an axis, 0 <= it < size; -1 if there is no such axis. */

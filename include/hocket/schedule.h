@@ -11,8 +11,8 @@
  * sums* in the accumulator type of the element type (hocket/types.h); both are scratch, one block.
  *
  * Three rules give it meaning:
- *   - Matching: the k-th send from rank a to rank b pairs with the k-th receive on b from a, be it a
- *     recv step or an operand of a reduce step. Both have the same length and the same kind:
+ *   - Matching: the k-th send from rank a to rank b pairs with the k-th receive on b from a, be it
+ *     a recv step or an operand of a reduce step. Both have the same length and the same kind:
  *     elements (sent from IN, OUT or TMP) or partial sums (sent from ACC).
  *   - Order: two steps of one rank run in program order if their spans overlap and one of them
  *     writes; messages between two ranks keep their order. All else may run in any order.
@@ -22,9 +22,10 @@
  *
  * Running a schedule on fewer elements than it was built for is allowed: with blocks that hold only
  * n < count elements every span is clipped to what its block has (a message may become empty, but
- * is still sent). That is how a large operation runs one schedule once for each tile, also the last.
- * Scratch is clipped alike: it consists of slots of `count` elements, and a span of TMP or ACC lies
- * within one slot (clipped as in a block) or covers several whole ones (then it is not clipped).
+ * is still sent). That is how a large operation runs one schedule once for each tile, also the
+ * last. Scratch is clipped alike: it consists of slots of `count` elements, and a span of TMP or
+ * ACC lies within one slot (clipped as in a block) or covers several whole ones (then it is not
+ * clipped).
  *
  * Threads: a finished schedule is immutable and may be shared. A builder belongs to one thread.
  */
@@ -58,17 +59,18 @@ typedef struct hk_span {
 
 /** One input of a reduce step: a span of this rank, or the next message of a peer. */
 typedef struct hk_operand {
-    int peer;        /**< -1: `span` of this rank; else the next message from this rank */
-    int is_partial;  /**< peer >= 0: 1 if the peer sends partial sums (from ACC), 0 if elements */
-    hk_span_t span;  /**< peer == -1: IN, OUT, TMP (an element each) or ACC (a partial sum each) */
+    int peer;       /**< -1: `span` of this rank; else the next message from this rank */
+    int is_partial; /**< peer >= 0: 1 if the peer sends partial sums (from ACC), 0 if elements */
+    hk_span_t span; /**< peer == -1: IN, OUT, TMP (an element each) or ACC (a partial sum each) */
 } hk_operand_t;
 
 /** How the caller's IN and OUT share memory. */
 typedef enum hk_alias {
-    HK_ALIAS_NONE = 0,     /**< not at all */
-    HK_ALIAS_SAME = 1,     /**< IN block b is OUT block b (broadcast, reduce, all_reduce in place) */
-    HK_ALIAS_OWN_OUT = 2,  /**< IN block 0 is OUT block `rank` (gathers in place) */
-    HK_ALIAS_OWN_IN = 3,   /**< OUT block 0 is IN block `rank` (scatters in place) */
+    HK_ALIAS_NONE = 0,    /**< not at all */
+    HK_ALIAS_SAME = 1,    /**< IN block b is OUT block b (broadcast, reduce, all_reduce in
+                                place) */
+    HK_ALIAS_OWN_OUT = 2, /**< IN block 0 is OUT block `rank` (gathers in place) */
+    HK_ALIAS_OWN_IN = 3,  /**< OUT block 0 is IN block `rank` (scatters in place) */
 } hk_alias_t;
 
 /** Options of hk_builder_open(). Start from hk_schedule_opts_default(), then set fields. */
@@ -88,8 +90,7 @@ typedef struct hk_schedule_opts {
 
 static inline hk_schedule_opts_t hk_schedule_opts_default(void)
 {
-    const hk_schedule_opts_t opts = {
-        sizeof(opts), NULL, 0, 1, 0, HK_ALIAS_NONE, 0, 1, 1, 0, 0};
+    const hk_schedule_opts_t opts = {sizeof(opts), NULL, 0, 1, 0, HK_ALIAS_NONE, 0, 1, 1, 0, 0};
     return opts;
 }
 

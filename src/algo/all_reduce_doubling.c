@@ -10,7 +10,8 @@
  *   2. unless the last group: take S_i+1 from member j of group i+1, or, where that is smaller,
  *      from j minus its highest bit in this group; pass it on to j+d for larger powers d;
  *      S_i = T_i o S_i+1
- *   3. groups but the first: give S_i to member j of group i-1, take the result from the first group
+ *   3. groups but the first: give S_i to member j of group i-1, take the result from the first
+ *      group
  *
  * Sums alternate between two slots of ACC, so that a round overwrites what its last but one round
  * sent. For P = 5, groups {0, 1, 2, 3} and {4}:
@@ -21,8 +22,8 @@
  *   2    S_1 from 4    S_1 from 0    S_1 from 0    S_1 from 1
  *   3    OUT to 4                                                OUT from 0
  *
- * Cost per rank: log2 P messages of N elements, N log2 P reduced, where P is a power of two; else up
- * to 2 log2 P + 2 messages. Best for small N.
+ * Cost per rank: log2 P messages of N elements, N log2 P reduced, where P is a power of two; else
+ * up to 2 log2 P + 2 messages. Best for small N.
  * Reproducible: the canonical tree.
  * Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521; the
  * groups for other P are ours.

@@ -2,7 +2,8 @@
  * @file all_reduce_tree.c
  * @brief Sum up a binomial tree to rank 0, then pass the result down the same tree.
  *
- * The tree of algo/build.h, v = r: subtrees are consecutive ranks, so the sum is the canonical tree.
+ * The tree of algo/build.h, v = r: subtrees are consecutive ranks, so the sum is the canonical
+ * tree.
  *
  *   1. for d = 1, 2, 4, ..: ACC = ACC o (what child r+d sends), at first IN o ...; rank 0: OUT
  *   2. r > 0: send ACC (a leaf: IN) to the parent, receive OUT from it

@@ -2,7 +2,8 @@
  * @file all_to_all_bruck.c
  * @brief Blocks travel by powers of two, many in one message.
  *
- * Slot i of TMP holds a block that still has to travel i ranks forward, as far as bits of i are left.
+ * Slot i of TMP holds a block that still has to travel i ranks forward, as far as bits of i are
+ * left.
  *
  *   1. copy IN[r+i] to slot i (mod P)
  *   2. for d = 1, 2, 4, .. below P: pack the slots whose number has bit d, send them to r+d as one
@@ -12,8 +13,8 @@
  * What is packed alternates between two areas, so that a round overwrites what its last but one
  * round sent. For P = 4, slots sent to r+1: 1, 3; then to r+2: 2, 3.
  *
- * Cost per rank: ceil(log2 P) messages, N(P/2) ceil(log2 P) elements sent where P is a power of two.
- * Best for small N.
+ * Cost per rank: ceil(log2 P) messages, N(P/2) ceil(log2 P) elements sent where P is a power of
+ * two. Best for small N.
  * Reproducible: nothing is summed.
  * Source: Bruck, Ho, Kipnis, Upfal and Weathersby, IEEE TPDS 8(11), 1997, doi:10.1109/71.642949.
  */

@@ -2,8 +2,8 @@
  * @file all_to_all_pairwise.c
  * @brief One peer at a time: exchange blocks with it.
  *
- *   for s = 0 .. P-1: peer p = s-r (mod P), whose peer is r; send IN[p] to p, receive OUT[p] from p;
- *   p = r: copy IN[r] to OUT[r]
+ *   for s = 0 .. P-1: peer p = s-r (mod P), whose peer is r; send IN[p] to p, receive OUT[p] from
+ *   p; p = r: copy IN[r] to OUT[r]
  *
  * A round reads and writes the same block number, so it works in place; there two ranks would each
  * wait for the other to read before it writes, so IN is sent copied. For P = 3:
@@ -13,7 +13,8 @@
  *   s=1  with 1     with 0     copy
  *   s=2  with 2     copy       with 0
  *
- * Cost per rank: P-1 messages of N elements one after the other, in P rounds. Best for large N on networks.
+ * Cost per rank: P-1 messages of N elements one after the other, in P rounds. Best for large N on
+ * networks.
  * Reproducible: nothing is summed.
  * Source: folklore; the pairing is that of round-robin tournaments.
  */

@@ -13,8 +13,8 @@
  *   1 to 2:   | a       | b       | c
  *   2 to 3:   |         | a       | b       | c
  *
- * Cost: P-1 messages of N elements one after the other for one tile; with many tiles each rank sends
- * each byte once. Best for large N.
+ * Cost: P-1 messages of N elements one after the other for one tile; with many tiles each rank
+ * sends each byte once. Best for large N.
  * Reproducible: nothing is summed.
  * Source: folklore; "pipelined broadcast".
  */

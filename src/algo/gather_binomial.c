@@ -2,8 +2,8 @@
  * @file gather_binomial.c
  * @brief Blocks go up a binomial tree, those of a subtree as one message.
  *
- * Ranks are numbered from the root: v = r - root (mod P). The tree of algo/build.h; slot i of TMP is
- * for the block of v+i.
+ * Ranks are numbered from the root: v = r - root (mod P). The tree of algo/build.h; slot i of TMP
+ * is for the block of v+i.
  *
  *   1. copy IN to slot 0 (a leaf: send IN to the parent; that is all)
  *   2. for d = 1, 2, 4, ..: receive the m blocks of child v+d into slots d .. d+m-1

@@ -12,8 +12,8 @@
  *
  * For P = 5, root 3:  1 to 0, 3 to 2 | 2 to 0 | 4 to 0 | 0 to 3.
  *
- * Cost: ceil(log2 P) messages of N elements one after the other, one more if rank 0 is not the root;
- * N ceil(log2 P) reduced. Best for small N.
+ * Cost: ceil(log2 P) messages of N elements one after the other, one more if rank 0 is not the
+ * root; N ceil(log2 P) reduced. Best for small N.
  * Reproducible: the canonical tree.
  * Source: folklore; the detour over rank 0 is ours.
  */

@@ -8,7 +8,8 @@
  *   2. sum chunk r of all by one fused sum, into OUT on the root, into TMP elsewhere
  *   3. send it to the root; the root receives chunk j from j
  *
- * In place, the root's step 3 overwrites chunks sent in step 1; their owners have read them by then.
+ * In place, the root's step 3 overwrites chunks sent in step 1; their owners have read them by
+ * then.
  * For P = 3, root 0: as in all_reduce_direct2.c, but step 3 is  1: chunk 1 to 0,  2: chunk 2 to 0.
  *
  * Cost: 2(P-1) messages, 2N(P-1)/P elements received by the root, N(P-1)/P reduced by each rank.

@@ -3,9 +3,9 @@
  * @brief Recursive halving for every P: pairs at distance 1, 2, 4, ... share the blocks to sum.
  *
  * Q is the largest power of two up to P. Ranks j < Q do the halving over ranks 0 .. Q-1; j keeps
- * block j and, if it exists, block j+Q. Blocks lie in TMP, and their sums in ACC, in the order of the
- * bit-reversed j (its twin j+Q next to it), so that what is sent is always one piece. The ranks from
- * Q on give their blocks directly to those who need them: the canonical tree is
+ * block j and, if it exists, block j+Q. Blocks lie in TMP, and their sums in ACC, in the order of
+ * the bit-reversed j (its twin j+Q next to it), so that what is sent is always one piece. The ranks
+ * from Q on give their blocks directly to those who need them: the canonical tree is
  * (tree of 0 .. Q-1) o (tree of Q .. P-1).
  *
  *   1. r >= Q: send IN[j] to j, for all j but r

@@ -14,7 +14,8 @@
  * Cost per rank: P-1 messages of N elements one after the other, N(P-1) reduced. Unlike direct, it
  * never has more than one message on the way to a rank. Best for large N on networks.
  * Reproducible: the canonical tree.
- * Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005; here the sum comes last, to keep order.
+ * Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005; here the sum comes last, to keep
+ * order.
  */
 #include "algo/build.h"
 

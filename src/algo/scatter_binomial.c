@@ -2,8 +2,8 @@
  * @file scatter_binomial.c
  * @brief Blocks go down a binomial tree, those of a subtree as one message.
  *
- * Ranks are numbered from the root: v = r - root (mod P). The tree of algo/build.h; slot i of TMP is
- * for the block of v+i.
+ * Ranks are numbered from the root: v = r - root (mod P). The tree of algo/build.h; slot i of TMP
+ * is for the block of v+i.
  *
  *   1. root: copy IN to the slots; others: receive all slots from the parent
  *   2. send its m blocks, slots d .. d+m-1, to child v+d, the largest subtree first

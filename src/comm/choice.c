@@ -1,7 +1,7 @@
 /*
- * Forced algorithms and the constants of the cost model. Method: the text is parsed once into a list
- * of rules in the order written; finding one is a walk over them, at the making of a plan only.
- * Nothing that differs between ranks may enter a choice: all ranks must choose the same.
+ * Forced algorithms and the constants of the cost model. Method: the text is parsed once into a
+ * list of rules in the order written; finding one is a walk over them, at the making of a plan
+ * only. Nothing that differs between ranks may enter a choice: all ranks must choose the same.
  */
 #include "comm/choice.h"
 

@@ -182,7 +182,8 @@ static hk_status_t call_key(const hk_comm_t *comm, const hki_call_t *call, hk_al
     return opts->algo == NULL ? HK_OK : hki_algo_named(call->coll, opts->algo, &key->algo);
 }
 
-/** Plan, or, where the algorithm cannot do with this alias, plan without and a copy of the input. */
+/** Plan, or, where the algorithm cannot do with this alias, plan without and a copy of the
+ *  input. */
 static hk_status_t call_plan(hk_comm_t *comm, const hki_call_t *call, hki_overlap_t *overlap,
                              hki_plan_t **plan_out)
 {

@@ -2,9 +2,9 @@
  * @file comm.h
  * @brief What a communicator is made of. Shared by the files of this layer only.
  *
- * A call goes: check arguments (collective.c, vector.c) -> plan (plan.c: algorithm, tiles, schedule,
- * cached) -> request (request.c) -> executor -> wait (wait.c). Sends and receives go through p2p.c,
- * next to the executor, on lanes of their own.
+ * A call goes: check arguments (collective.c, vector.c) -> plan (plan.c: algorithm, tiles,
+ * schedule, cached) -> request (request.c) -> executor -> wait (wait.c). Sends and receives go
+ * through p2p.c, next to the executor, on lanes of their own.
  *
  * Locks: a communicator's own mutex is held while a call is inside it, so that a thread that waits
  * on another communicator of the same domain can make progress here in between. A domain's mutex
@@ -189,7 +189,8 @@ typedef struct hki_transfer {
     const hk_coll_opts_t *opts; /**< or NULL; for the deadline */
 } hki_transfer_t;
 
-/** Start it. @param[out] request_out  live; end it with hki_request_finish() or let it be a child */
+/** Start it. @param[out] request_out  live; end it with hki_request_finish() or let it be a
+ *  child */
 hk_status_t hki_transfer_start(hk_comm_t *comm, const hki_transfer_t *transfer,
                                hk_request_t **request_out);
 /** Start it and wait. */

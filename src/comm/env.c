@@ -1,7 +1,7 @@
 /*
  * The environment. Method: launchers are a table of variable names; the first whose rank is set
- * decides, and then all it needs must be there and make sense. A value that is malformed is an error
- * that names variable and value; nothing is guessed.
+ * decides, and then all it needs must be there and make sense. A value that is malformed is an
+ * error that names variable and value; nothing is guessed.
  */
 #include "comm/env.h"
 

@@ -1,7 +1,7 @@
 /*
- * Memory of one run, for choosing tiles. Method: tiles must be the same on all ranks, so what counts
- * is the rank that needs most. All ranks' schedules are built once for a large reference count,
- * without and with aliasing, and their memory is divided by that count; all algorithms scale
+ * Memory of one run, for choosing tiles. Method: tiles must be the same on all ranks, so what
+ * counts is the rank that needs most. All ranks' schedules are built once for a large reference
+ * count, without and with aliasing, and their memory is divided by that count; all algorithms scale
  * linearly but for rounding, which the caller's margin covers. The result is kept for the whole
  * process. With more than SAMPLED_RANKS ranks a sample of them is built.
  */

@@ -1,6 +1,6 @@
 /*
- * Frames of sends and receives. Method: every operation stands in one queue of its peer and moves to
- * the next as frames come and go; each queue is served in order, and a frame that finds no room
+ * Frames of sends and receives. Method: every operation stands in one queue of its peer and moves
+ * to the next as frames come and go; each queue is served in order, and a frame that finds no room
  * leaves its operation where it is.
  *
  *     send:    to_start -> (done, or by id until CTS) -> to_feed -> (done, or to_land) -> done

@@ -1,6 +1,6 @@
 /*
- * Who meets whom. Method: receives without a frame and frames without a receive wait in hash buckets
- * by (peer, tag), each bucket in order of arrival; the first equal one is the match.
+ * Who meets whom. Method: receives without a frame and frames without a receive wait in hash
+ * buckets by (peer, tag), each bucket in order of arrival; the first equal one is the match.
  */
 #include "comm/p2p_match.h"
 

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "comm/comm.h"
 
-/** Counts and offsets of the large buffer, copied: the caller's arrays are borrowed for the call. */
+/** Counts and offsets of the large buffer, copied: the caller's arrays are borrowed for the
+ *  call. */
 typedef struct vectors {
     const size_t *counts;
     const size_t *offsets;

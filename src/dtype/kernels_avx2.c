@@ -1,5 +1,6 @@
 /*
- * Kernels for x86-64 processors with AVX2 and F16C. No FMA: a product is rounded before it is added.
+ * Kernels for x86-64 processors with AVX2 and F16C. No FMA: a product is rounded before it is
+ * added.
  */
 #include <immintrin.h>
 

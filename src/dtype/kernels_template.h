@@ -9,11 +9,12 @@
  *   HKI_MIN_F32(a, b), HKI_MAX_F32(a, b), HKI_MIN_F64(a, b), HKI_MAX_F64(a, b)
  *                                       a if it is less (greater) than b, else b
  *
- * Method: vectors of the compiler (vector_size), so that there is one text for all processors. Loops
- * are macros that paste names (load_f16, sum_f32, ...): generic inline functions with constant
- * arguments read better but take the compiler a minute. One vector holds LANES accumulators; a loop
- * computes whole vectors, the last of which may overlap the one before and is computed first, since
- * dst may be a source. Fewer elements than a vector go singly, in the lowest lane.
+ * Method: vectors of the compiler (vector_size), so that there is one text for all processors.
+ * Loops are macros that paste names (load_f16, sum_f32, ...): generic inline functions with
+ * constant arguments read better but take the compiler a minute. One vector holds LANES
+ * accumulators; a loop computes whole vectors, the last of which may overlap the one before and is
+ * computed first, since dst may be a source. Fewer elements than a vector go singly, in the lowest
+ * lane.
  */
 #include <stdint.h>
 #include <string.h>
@@ -52,7 +53,8 @@ INLINE v_u64 splat_u64(uint64_t x)
     return x - (v_u64){0};
 }
 
-/* ---- small floating types: see convert.c ------------------------------------------------------ */
+/* ---- small floating types: see convert.c
+ *  ------------------------------------------------------ */
 
 /** f16, fp8e4m3, fp8e5m2 as in convert.c. */
 typedef struct small {
@@ -122,7 +124,8 @@ INLINE v_u32 small_encode(small_t type, v_u32 bits)
 #    define HKI_WIDEN_16(h)  __builtin_convertvector(h, v_u32)
 #endif
 
-/* ---- loads and stores: between memory and accumulators, a vector or one element ---------------- */
+/* ---- loads and stores: between memory and accumulators, a vector or one element
+ *  ---------------- */
 
 /** Bytes of an element in memory, and of its accumulator. */
 enum {
@@ -234,7 +237,8 @@ INLINE vec_t truth_of(vec_t v)
 #define store_truth(to, v)   store_w8(to, v)
 #define store_truth_1(to, v) store_w8_1(to, v)
 
-/* ---- operations ------------------------------------------------------------------------------- */
+/* ---- operations
+ *  ------------------------------------------------------------------------------- */
 
 /** The one NaN for every NaN. */
 INLINE vec_t quiet_f32(vec_t v)
@@ -318,7 +322,8 @@ INT_EXTREMA(u64)
 FLOAT_EXTREMA(f32, HKI_MIN_F32, HKI_MAX_F32)
 FLOAT_EXTREMA(f64, HKI_MIN_F64, HKI_MAX_F64)
 
-/* ---- loops over n sources ----------------------------------------------------------------------- */
+/* ---- loops over n sources
+ *  ----------------------------------------------------------------------- */
 
 #define AT(s)            (from[s] + i * in_bytes)
 #define TREE_2(l, op, s) op(l(AT(s)), l(AT((s) + 1)))
@@ -434,7 +439,8 @@ PAIR(bool_and, truth, band, as_it_is)
 PAIR(bool_or, truth, bor, as_it_is)
 PAIR(bool_xor, truth, bxor, as_it_is)
 
-/* ---- loops over one source ---------------------------------------------------------------------- */
+/* ---- loops over one source
+ *  ---------------------------------------------------------------------- */
 
 /** dst[i] = map(source[i]); `map` may use the locals of `name`'s other arguments. */
 #define MAP_BODY(in, out, map)                                                                \
@@ -503,7 +509,8 @@ SCALE(f64_scale, w64, w64, double, as_it_is, TIMES_F64)
 SCALE(f32_divide, w32, w32, float, FACTOR_F32, DIVIDED_F32)
 SCALE(f64_divide, w64, w64, double, as_it_is, DIVIDED_F64)
 
-/* ---- the table ---------------------------------------------------------------------------------- */
+/* ---- the table
+ *  ---------------------------------------------------------------------------------- */
 
 #define ALL_FORMS(fn)  \
     {                  \

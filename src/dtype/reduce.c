@@ -4,11 +4,11 @@
  *
  * Method: 2, 3, 4 or 8 sources of one kind are one call of one loop. Everything else goes block by
  * block: BLOCK_BYTES of every source, small enough that all blocks of the evaluation stay in the
- * first-level cache, so that each source is read once and dst written once. Within a block, subtrees
- * of 8 (or 4, 3, 2, 1) sources are computed by one loop each and stand on a stack like the digits of
- * a binary counter: two of equal weight are merged before the next comes. What is left at the end is
- * merged from the top. This is the tree of hocket/types.h: all digits but the last few are complete
- * subtrees, each at least as heavy as all behind it. The last merge writes to dst.
+ * first-level cache, so that each source is read once and dst written once. Within a block,
+ * subtrees of 8 (or 4, 3, 2, 1) sources are computed by one loop each and stand on a stack like the
+ * digits of a binary counter: two of equal weight are merged before the next comes. What is left at
+ * the end is merged from the top. This is the tree of hocket/types.h: all digits but the last few
+ * are complete subtrees, each at least as heavy as all behind it. The last merge writes to dst.
  */
 #include "dtype/reduce.h"
 

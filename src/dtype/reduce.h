@@ -30,7 +30,8 @@ typedef struct hki_source {
  *  itself); else those of the type. */
 size_t hki_acc_bytes(hk_dtype_t dtype, hk_op_t op);
 
-/** HK_OK, or HK_ERR_INVALID_ARG for pairs that hocket/types.h refuses and values outside the enums. */
+/** HK_OK, or HK_ERR_INVALID_ARG for pairs that hocket/types.h refuses and values outside the
+ *  enums. */
 hk_status_t hki_reduction_check(const hki_reduction_t *reduction);
 
 /**

@@ -1,8 +1,9 @@
 /*
- * Texts for ranks that call different things. Method: every rank announces number, hash and readable
- * signature of what it starts; both sides' announcements are looked up by number. A message may
- * belong to another operation than the one that is run here (the peer's operation of this number
- * sends nothing here): then the announcements of the number run here still tell the difference.
+ * Texts for ranks that call different things. Method: every rank announces number, hash and
+ * readable signature of what it starts; both sides' announcements are looked up by number. A
+ * message may belong to another operation than the one that is run here (the peer's operation of
+ * this number sends nothing here): then the announcements of the number run here still tell the
+ * difference.
  */
 #include "exec/mismatch.h"
 

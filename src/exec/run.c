@@ -41,7 +41,8 @@ static inline view_t block_view(const hki_lane_t *lane, const hki_blocks_t *bloc
     return view;
 }
 
-/** Elements of this tile in blocks of the run; with scratch all blocks are equal (hki_span_length). */
+/** Elements of this tile in blocks of the run; with scratch all blocks are equal
+ *  (hki_span_length). */
 static inline size_t tile_length(const hki_op_t *op, size_t first)
 {
     const size_t count = op->in.count > op->out.count ? op->in.count : op->out.count;

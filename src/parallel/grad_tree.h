@@ -24,10 +24,12 @@ typedef struct hki_grad_tree hki_grad_tree_t;
 hk_status_t hki_grad_tree_create(size_t count, int units_max, hki_grad_tree_t **tree_out);
 void hki_grad_tree_destroy(hki_grad_tree_t **tree);
 
-/** Where the next unit's gradient (count,) goes, all to be written. Borrowed until the next push. */
+/** Where the next unit's gradient (count,) goes, all to be written. Borrowed until the next
+ *  push. */
 float *hki_grad_tree_leaf(hki_grad_tree_t *tree);
 
-/** The leaf holds the next unit's gradient: add it. At most units_max times between two finishes. */
+/** The leaf holds the next unit's gradient: add it. At most units_max times between two
+ *  finishes. */
 void hki_grad_tree_push(hki_grad_tree_t *tree);
 
 /** The tree sum (count,) of all units pushed, at least one; may be written; valid until the next

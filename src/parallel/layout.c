@@ -193,7 +193,8 @@ int hki_layout_moves(const hki_layout_t *layout, int stage, hki_layout_move_t *m
     return n;
 }
 
-/* --- printing ----------------------------------------------------------------------------------- */
+/* --- printing
+ *  ----------------------------------------------------------------------------------- */
 
 static void mesh_explain(const hki_layout_t *layout, hki_text_t *text)
 {

@@ -1,6 +1,7 @@
 /**
  * @file layout.h
- * @brief How a model is laid out on a mesh, as a table, and what a training step moves: computed from
+ * @brief How a model is laid out on a mesh, as a table, and what a training step moves: computed
+ * from
  *        the model and the mesh, not measured.
  */
 #ifndef HKI_PARALLEL_LAYOUT_H

@@ -2,9 +2,9 @@
  * @file pipeline.c
  * @brief The interpreter of pipeline schedules.
  *
- * Unit u lives in slot u % nslots from its forward to its backward; as units start and end in order,
- * the slot is free again when unit u + nslots comes. Forward messages travel up, backward ones down,
- * both in unit order, so the k-th send always meets the k-th receive.
+ * Unit u lives in slot u % nslots from its forward to its backward; as units start and end in
+ * order, the slot is free again when unit u + nslots comes. Forward messages travel up, backward
+ * ones down, both in unit order, so the k-th send always meets the k-th receive.
  */
 #include "parallel/pipeline.h"
 

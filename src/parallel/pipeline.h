@@ -3,8 +3,8 @@
  * @brief Runs a pipeline schedule: one stage's list, with asynchronous sends and receives.
  *
  * Knows no model: forward and backward are callbacks, borders are buffers. The message of the next
- * action is received while this one computes, and what is sent is waited for only when its buffer is
- * needed again.
+ * action is received while this one computes, and what is sent is waited for only when its buffer
+ * is needed again.
  *
  * Threads: one at a time per pipeline. Nothing is allocated after create.
  */

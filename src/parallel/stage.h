@@ -20,8 +20,8 @@ typedef struct hki_stage_blocks {
 } hki_stage_blocks_t;
 
 /**
- * The blocks of stage `stage` of `nstages`: equal numbers of layers (the first stages one more), the
- * embedding with the first, the head with the last.
+ * The blocks of stage `stage` of `nstages`: equal numbers of layers (the first stages one more),
+ * the embedding with the first, the head with the last.
  *
  * @return HK_OK, HK_ERR_INVALID_ARG (more stages than layers)
  */

@@ -1,8 +1,10 @@
 /**
  * @file checker_run.c
- * @brief Runs the schedules of all ranks on expressions, one message at most on the way between two.
+ * @brief Runs the schedules of all ranks on expressions, one message at most on the way between
+ * two.
  *
- * Method: see checker.c. Ranks take turns, each as far as it goes; every step is checked as it runs.
+ * Method: see checker.c. Ranks take turns, each as far as it goes; every step is checked as it
+ * runs.
  */
 #include "sched/checker_state.h"
 

@@ -57,8 +57,8 @@ hk_status_t hki_corpus_check(hki_corpus_t *corpus);
 hk_status_t hki_corpus_read(hki_corpus_t *corpus, size_t first, size_t count, int32_t *ids);
 
 /**
- * Training sequence number `index` of the run with this seed: a window at a random place, a function
- * of (seed, index) alone. ids and targets are (num_tokens,); targets[t] follows ids[t].
+ * Training sequence number `index` of the run with this seed: a window at a random place, a
+ * function of (seed, index) alone. ids and targets are (num_tokens,); targets[t] follows ids[t].
  */
 hk_status_t hki_corpus_train_window(hki_corpus_t *corpus, uint64_t seed, uint64_t index,
                                     int num_tokens, int32_t *ids, int32_t *targets);

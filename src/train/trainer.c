@@ -55,7 +55,8 @@ int hki_trainer_stage_of(const hki_trainer_t *trainer, int param)
     return stage;
 }
 
-/* --- units -------------------------------------------------------------------------------------- */
+/* --- units
+ *  -------------------------------------------------------------------------------------- */
 
 static hk_status_t sequence_read(hki_trainer_t *trainer, int sequence, int32_t *ids,
                                  int32_t *targets)
@@ -136,7 +137,8 @@ static hk_status_t unit_backward(void *cookie, int unit, int slot)
     return status;
 }
 
-/* --- making ------------------------------------------------------------------------------------- */
+/* --- making
+ *  ------------------------------------------------------------------------------------- */
 
 static int max_int(int a, int b)
 {

@@ -38,7 +38,8 @@ struct hki_trainer {
     bool is_evaluating;
 };
 
-/** Replace x (count,) by its sum along an axis, in the canonical tree; nothing to do on one rank. */
+/** Replace x (count,) by its sum along an axis, in the canonical tree; nothing to do on one
+ *  rank. */
 hk_status_t hki_trainer_sum(hki_trainer_t *trainer, hki_axis_t axis, void *x, size_t count,
                             hk_dtype_t dtype);
 

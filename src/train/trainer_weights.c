@@ -2,8 +2,9 @@
  * @file trainer_weights.c
  * @brief The digest of all weights, and text from the model: both work on any layout.
  *
- * Ranks with data coordinate 0 hold every weight once. A parameter is put together from its parts on
- * model rank 0 of its stage and sent to rank 0; no rank ever holds more than one that is not its own.
+ * Ranks with data coordinate 0 hold every weight once. A parameter is put together from its parts
+ * on model rank 0 of its stage and sent to rank 0; no rank ever holds more than one that is not its
+ * own.
  */
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * One case. Method: every buffer stands between guard bytes; elements are named (block, i) whatever
- * their place in memory; after the call every byte of both buffers is compared with what it must be:
- * a result, an unchanged input, or the filling that nobody may touch.
+ * their place in memory; after the call every byte of both buffers is compared with what it must
+ * be: a result, an unchanged input, or the filling that nobody may touch.
  */
 #include "case.h"
 

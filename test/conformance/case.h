@@ -39,7 +39,8 @@ typedef struct case_run case_run_t; /**< a case under way on one rank */
 /** Make and fill the buffers and start the call; NULL: it failed, and said why. */
 case_run_t *case_begin(hk_comm_t *comm, const case_spec_t *spec);
 
-/** Wait if it is_async, compare everything, free. @return false: something is wrong, and was said */
+/** Wait if it is_async, compare everything, free. @return false: something is wrong, and was
+ *  said */
 bool case_end(case_run_t *run);
 
 /** Both. */

@@ -1,7 +1,8 @@
 /*
  * hk_conformance: every collective against a plain reference, on one transport.
  *
- *     hk_conformance --transport local|shm [--ranks 2,3,5] [--grid quick|full] [--mix 200] [--seed 1]
+ *     hk_conformance --transport local|shm [--ranks 2,3,5] [--grid quick|full] [--mix 200] [--seed
+ *     1]
  *
  * Exit status 0: all right; 1: something is wrong, and stderr says what; 2: wrong arguments.
  */

@@ -30,7 +30,8 @@ void ref_input(const ref_t *ref, int rank, uint64_t index, void *dst);
 /** Write the reduction over all ranks of element `index` to dst. */
 void ref_reduced(const ref_t *ref, uint64_t index, void *dst);
 
-/** HK_USER on u32: composition of x -> a x + b, two 16-bit numbers. Associative, not commutative. */
+/** HK_USER on u32: composition of x -> a x + b, two 16-bit numbers. Associative, not
+ *  commutative. */
 void ref_user(void *out, const void *left, const void *right, size_t count, hk_dtype_t dtype,
               void *cookie);
 

@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                           \
     } while (0)
 
-/** The input as a C string on the heap; freed by the caller. Ends at the first zero byte, if any. */
+/** The input as a C string on the heap; freed by the caller. Ends at the first zero byte, if
+ *  any. */
 static inline char *fuzz_string(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

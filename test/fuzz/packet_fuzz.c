@@ -1,6 +1,6 @@
 /*
- * What a stranger may send to the socket where ranks meet: a packet is accepted only if it is whole,
- * and its text ends.
+ * What a stranger may send to the socket where ranks meet: a packet is accepted only if it is
+ * whole, and its text ends.
  */
 #include "fuzz.h"
 

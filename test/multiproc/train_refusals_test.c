@@ -1,6 +1,6 @@
 /*
- * Bad input to `hocket train`: one line that names the value and the way out, exit status 2, no rank
- * started and nothing written.
+ * Bad input to `hocket train`: one line that names the value and the way out, exit status 2, no
+ * rank started and nothing written.
  */
 #include "support/hk_test.h"
 

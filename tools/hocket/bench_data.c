@@ -1,7 +1,8 @@
 /*
- * Inputs are a pure function of (seed, rank, index), so every rank can compute what every other rank
- * contributed, and with it the only right answer: the canonical tree, by the plain C reference, or
- * the element that should have been copied. Compared bit for bit, a stretch at a time.
+ * Inputs are a pure function of (seed, rank, index), so every rank can compute what every other
+ * rank contributed, and with it the only right answer: the canonical tree, by the plain C
+ * reference, or the element that should have been copied. Compared bit for bit, a stretch at a
+ * time.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /*
  * Measures one case, in two ways:
  *
- *   alone         fill the input, barrier, clock, operation, clock. One sample an operation, that of
+ *   alone         fill the input, barrier, clock, operation, clock. One sample an operation, that
+ *   of
  *                 the slowest rank. It contains how unevenly the ranks leave the barrier.
  *   back to back  barrier, clock, K operations, clock; the sample is the slowest rank's time / K.
  *                 This is the figure of OSU's and NVIDIA's tests, and our `time`.
@@ -235,7 +236,8 @@ static double bus_factor(int coll, int nranks)
     }
 }
 
-/** Which algorithm the communicator uses, by the same functions, and what it was predicted to take. */
+/** Which algorithm the communicator uses, by the same functions, and what it was predicted to
+ *  take. */
 static hk_status_t predict(const hki_bench_t *bench, hki_bench_row_t *row)
 {
     const hki_bench_values_t *values = bench->values;

@@ -41,7 +41,8 @@ hki_board_kind_t hki_board_get(const hki_board_t *board, int rank, int *code_out
 
 /** Rank: the board that HOCKET_BOARD names, or NULL: then the end of a rank has no reason. */
 hki_board_t *hki_board_find(int nranks);
-/** "was killed by signal 9", "exited with status 3". NULL: no board. @return false: nothing known */
+/** "was killed by signal 9", "exited with status 3". NULL: no board. @return false: nothing
+ *  known */
 bool hki_board_describe(const hki_board_t *board, int rank, char *text, size_t text_bytes);
 
 /** Either: unmap and close; sets NULL, accepts NULL. */

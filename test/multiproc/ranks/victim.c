@@ -1,7 +1,8 @@
 /*
  * One rank of a job in which something happens to the victim: `victim MOMENT VICTIM`. At its moment
  * the victim prints "victim PID" and stops moving, so that the test can kill or stop it there; the
- * others print "rank R waits in PID" before the call they will hang in, and then "rank R failed F: TEXT".
+ * others print "rank R waits in PID" before the call they will hang in, and then "rank R failed F:
+ * TEXT".
  *
  *   open     before it joins the job
  *   first    before the first operation

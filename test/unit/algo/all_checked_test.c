@@ -2,9 +2,9 @@
  * @file all_checked_test.c
  * @brief Every algorithm of the registry, proven for 1 to 64 ranks.
  *
- * Method: the checker (sched/checker.h) proves the schedules of all ranks: matching, no deadlock, the
- * exact expression of every element. One test a subject; all algorithms in each, and all group sizes
- * in those that decide, with more counts and places for small groups.
+ * Method: the checker (sched/checker.h) proves the schedules of all ranks: matching, no deadlock,
+ * the exact expression of every element. One test a subject; all algorithms in each, and all group
+ * sizes in those that decide, with more counts and places for small groups.
  * Takes some seconds: it is the one long unit test.
  */
 #include "coll_case.h"

@@ -2,9 +2,9 @@
  * @file all_to_all_pairwise_test.c
  * @brief Tests of src/algo/all_to_all_pairwise.c.
  *
- * Method: the steps of one rank of a worked example, written out; the cost function against what the
- * checker counts; every allocation made to fail. That the result is right for all group sizes is
- * proven in all_checked_test.c.
+ * Method: the steps of one rank of a worked example, written out; the cost function against what
+ * the checker counts; every allocation made to fail. That the result is right for all group sizes
+ * is proven in all_checked_test.c.
  */
 #include "coll_case.h"
 

@@ -2,9 +2,9 @@
  * @file reduce_binomial_test.c
  * @brief Tests of src/algo/reduce_binomial.c.
  *
- * Method: the steps of one rank of a worked example, written out; the cost function against what the
- * checker counts; every allocation made to fail. That the result is right for all group sizes is
- * proven in all_checked_test.c.
+ * Method: the steps of one rank of a worked example, written out; the cost function against what
+ * the checker counts; every allocation made to fail. That the result is right for all group sizes
+ * is proven in all_checked_test.c.
  */
 #include "coll_case.h"
 

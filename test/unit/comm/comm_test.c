@@ -1,6 +1,6 @@
 /*
- * Life of communicators: deadlines, abort, closing, groups, arguments, memory that runs out. On rank
- * threads; what must not happen within a test's deadline is shown by another status.
+ * Life of communicators: deadlines, abort, closing, groups, arguments, memory that runs out. On
+ * rank threads; what must not happen within a test's deadline is shown by another status.
  */
 #include "support/hk_test.h"
 
@@ -164,7 +164,8 @@ static hk_status_t two_communicators(test_rank_t *self)
     float *data = calloc(count, sizeof(*data));
     hk_status_t status = hk_comm_split(self->comm, 0, 0, &other);
 
-    // Rank 0 waits for `other` last, rank 1 first: both need progress on the one they do not wait on.
+    // Rank 0 waits for `other` last, rank 1 first: both need progress on the one they do not wait
+    // on.
     if (status == HK_OK) {
         status = hk_all_reduce(other, data, data, count, HK_F32, HK_SUM, NULL, &request);
     }

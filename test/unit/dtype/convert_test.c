@@ -1,6 +1,7 @@
 /*
- * Method: every code of each type is decoded and compared with its value worked out by ldexp(); every
- * value halfway between neighbours, and a step to both sides of it, must round to the right one.
+ * Method: every code of each type is decoded and compared with its value worked out by ldexp();
+ * every value halfway between neighbours, and a step to both sides of it, must round to the right
+ * one.
  */
 #include "support/hk_test.h"
 

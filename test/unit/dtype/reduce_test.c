@@ -1,8 +1,8 @@
 /*
  * Method: every level this processor has is compared by memcmp with the plain C reference, over all
  * dtypes and ops, numbers of sources, counts and offsets, on random bits mixed with special values.
- * An element depends on its own sources only, so one reference result serves all smaller counts. The
- * reference itself is compared with a recursive tree written here.
+ * An element depends on its own sources only, so one reference result serves all smaller counts.
+ * The reference itself is compared with a recursive tree written here.
  */
 #include "support/hk_test.h"
 

@@ -60,7 +60,8 @@ static void holds_fewer_units_on_later_stages(void **state)
     hki_pipe_schedule_destroy(&schedule);
 }
 
-/** 1F1B of 2 stages and 2 units: stage 0 F0 F1 B0 B1, stage 1 F0 B0 F1 B1; then one action changed. */
+/** 1F1B of 2 stages and 2 units: stage 0 F0 F1 B0 B1, stage 1 F0 B0 F1 B1; then one action
+ *  changed. */
 static hk_status_t check_with(int stage, int index, hki_pipe_action_t action)
 {
     hki_pipe_schedule_t *schedule = NULL;

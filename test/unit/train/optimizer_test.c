@@ -2,8 +2,8 @@
  * @file optimizer_test.c
  * @brief Tests of src/train/optimizer.c.
  *
- * Method: AdamW against the formulas of the paper in f64, within rounding; a range cut anywhere must
- * give the same bits.
+ * Method: AdamW against the formulas of the paper in f64, within rounding; a range cut anywhere
+ * must give the same bits.
  */
 #include "support/hk_test.h"
 
