@@ -69,7 +69,7 @@ count_steps() {
     awk -v taken="$taken" -v first="$exact_steps" -v seconds="$seconds" -v min="$steps_min" \
         -v max="$steps_max" 'BEGIN {
             steps = int(seconds * first / (taken > 0.001 ? taken : 0.001))
-            print steps < min ? min : steps > max ? max : steps
+            print (steps < min ? min : (steps > max ? max : steps))
         }'
 }
 
