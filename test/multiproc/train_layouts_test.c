@@ -15,7 +15,7 @@
 
 #include "job.h"
 
-enum { STEPS = 50, TEXT_BYTES = 40000, LOG_BYTES = 1 << 18, ARGS_MAX = 32 };
+enum { STEPS = 50, TEXT_BYTES = 40000, LOG_BYTES = 1 << 18, ARGS_MAX = 40 };
 
 #define STEPS_TEXT "50"
 
@@ -96,6 +96,7 @@ static void train(const char *const *model, const char *mesh, const char *pipeli
     size_t n = 17;
 
     for (size_t i = 0; model[i] != NULL; i++) {
+        assert_true(n + 1 < ARGS_MAX);
         args[n++] = model[i];
     }
     const int status = job_run(&job, args);
