@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGS_MAX = 64 };
+enum { ARGS_MAX = 64, FILES_MAX = 1024 };
 
 uint64_t job_now_ns(void)
 {
@@ -49,8 +49,9 @@ static void child(const job_t *job, const char *const *args, int out)
     (void)dup2(null, STDIN_FILENO);
     (void)dup2(out, STDOUT_FILENO);
     (void)dup2(out, STDERR_FILENO);
-    (void)close(out);
-    (void)close(null);
+    for (int fd = 3; fd < FILES_MAX; fd++) {
+        (void)close(fd); // also those that our own caller left open
+    }
     (void)setenv("HOCKET_TEST_MARK", job->mark, 1);
     (void)setenv("TMPDIR", job->folder, 1);
     if (chdir(job->folder) == 0) {
@@ -252,4 +253,9 @@ void job_wait_asleep(pid_t pid)
         }
     }
     assert_int_equal(state, 'S');
+}
+
+const char *job_tool(void)
+{
+    return HK_TOOL;
 }

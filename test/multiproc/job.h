@@ -50,4 +50,7 @@ uint64_t job_now_ns(void);
 /** Path of a program of ranks/. Valid for ever. */
 const char *job_rank_program(const char *name);
 
+/** Path of `hocket` itself. */
+const char *job_tool(void);
+
 #endif /* HK_TEST_MULTIPROC_JOB_H */
