@@ -411,8 +411,8 @@ static hk_status_t check_values(const hki_bench_values_t *values)
     hki_choice_t *choice = NULL;
 
     if (values->json != NULL && hki_bench_json_check(values->json) != HK_OK) {
-        char reason[256];
-        (void)snprintf(reason, sizeof(reason), "%.250s", hk_last_error());
+        char reason[200];
+        (void)snprintf(reason, sizeof(reason), "%.190s", hk_last_error());
         return hki_option_refuse(&bench_command, "json", values->json, "cannot be written: %s",
                                  reason);
     }
@@ -421,9 +421,9 @@ static hk_status_t check_values(const hki_bench_values_t *values)
                         values->root, values->nranks - 1);
     }
     if (values->algo != NULL && hki_choice_create("--algo", values->algo, &choice) != HK_OK) {
-        char reason[512];
-        (void)snprintf(reason, sizeof(reason), "%.500s", hk_last_error());
-        return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket bench: %s", reason);
+        char reason[200];
+        (void)snprintf(reason, sizeof(reason), "%.190s", hk_last_error());
+        return hki_option_refuse(&bench_command, "algo", values->algo, "cannot be: %s", reason);
     }
     hki_choice_destroy(&choice);
     return HK_OK;
