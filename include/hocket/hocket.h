@@ -9,6 +9,7 @@
 #include <hocket/coll.h>
 #include <hocket/comm.h>
 #include <hocket/memory.h>
+#include <hocket/mesh.h>
 #include <hocket/schedule.h>
 #include <hocket/types.h>
 
