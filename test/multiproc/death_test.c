@@ -33,7 +33,7 @@ static pid_t start(const char *moment, int victim, const char *timeout, const ch
         if (rank != victim) {
             const pid_t pid = (pid_t)job_number(&job, text);
             if (strcmp(moment, "loop") != 0) {
-                job_wait_asleep(pid);
+                job_wait_state(pid, 'S');
             }
         }
     }
@@ -179,6 +179,22 @@ static void a_rank_that_leaves_early_is_named(void **state)
     assert_non_null(strstr(job_line(&job, "  rank 2: "), "exited with status 0"));
 }
 
+static void a_rank_killed_in_a_bench_is_named_by_all(void **state)
+{
+    const char *const args[] = {"bench", "-n", "4", "--sizes", "64K", "--budget", "100", NULL};
+
+    (void)state;
+    job_start(&job, args);
+    job_expect(&job, "# collective");
+    const pid_t pid = job_rank_pid(&job, 2);
+    assert_true(pid > 0);
+    const uint64_t start_ns = job_now_ns();
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(job_end(&job), 128 + SIGKILL);
+    assert_int_equal(job_count(&job, "hocket bench: rank 2 (pid "), RANKS); // launcher and ranks
+    assert_true(job.read_ns - start_ns < SURVIVE_NS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +207,7 @@ int main(void)
         cmocka_unit_test(a_stopped_rank_is_named_at_the_deadline),
         cmocka_unit_test(a_rank_that_exits_with_3_is_named_with_it),
         cmocka_unit_test(a_rank_that_leaves_early_is_named),
+        cmocka_unit_test(a_rank_killed_in_a_bench_is_named_by_all),
     };
 
     return cmocka_run_group_tests_name("multiproc/death", tests, NULL, NULL);

@@ -235,24 +235,40 @@ int job_count(const job_t *job, const char *start)
     return count;
 }
 
-void job_wait_asleep(pid_t pid)
+void job_wait_state(pid_t pid, char state)
 {
     const uint64_t end_ns = job_now_ns() + UINT64_C(1000000) * JOB_PATIENCE_MS;
     char path[64];
-    char state = 'R';
+    char now = 0;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    while (state != 'S' && state != '?' && job_now_ns() < end_ns) {
+    while (now != state && now != '?' && job_now_ns() < end_ns) {
         FILE *file = fopen(path, "re");
-        if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1) {
-            state = '?';
+        if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &now) != 1) {
+            now = '?'; // it has ended
         }
         (void)(file != NULL && fclose(file));
-        if (state != 'S') {
+        if (now != state) {
             (void)poll(NULL, 0, 1);
         }
     }
-    assert_int_equal(state, 'S');
+    assert_int_equal(now, state);
+}
+
+pid_t job_rank_pid(const job_t *job, int rank)
+{
+    char path[64];
+    int pid = -1;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)job->pid, (int)job->pid);
+    FILE *file = fopen(path, "re");
+    for (int i = 0; file != NULL && i <= rank; i++) { // children are listed in order of birth
+        if (fscanf(file, "%d", &pid) != 1) {
+            pid = -1;
+        }
+    }
+    (void)(file != NULL && fclose(file));
+    return pid;
 }
 
 const char *job_tool(void)

@@ -43,8 +43,10 @@ const char *job_line(const job_t *job, const char *start);
 /** How many lines start with `start`? */
 int job_count(const job_t *job, const char *start);
 
-/** Wait until the process sleeps in the kernel. */
-void job_wait_asleep(pid_t pid);
+/** Wait until /proc says that the process is in this state: 'S' asleep, 'T' stopped. */
+void job_wait_state(pid_t pid, char state);
+/** Process of a rank of a job that runs; -1: not there. */
+pid_t job_rank_pid(const job_t *job, int rank);
 uint64_t job_now_ns(void);
 
 /** Path of a program of ranks/. Valid for ever. */

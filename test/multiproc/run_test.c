@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "job.h"
 
@@ -148,6 +150,31 @@ static void a_second_signal_kills(void **state)
     assert_int_equal(job_end(&job), 128 + SIGKILL);
 }
 
+static void a_job_can_be_stopped_and_continued(void **state)
+{
+    char file[96];
+    int status = 0;
+
+    (void)state;
+    start("2", "5",
+          "echo ready $HOCKET_RANK $$; while [ ! -e go ]; do sleep 0.01; done; echo went");
+    const pid_t ranks[] = {(pid_t)job_number(&job, "ready 0 "),
+                           (pid_t)job_number(&job, "ready 1 ")};
+    assert_int_equal(kill(job.pid, SIGTSTP), 0);
+    assert_int_equal(waitpid(job.pid, &status, WUNTRACED), job.pid);
+    assert_true(WIFSTOPPED(status));
+    job_wait_state(ranks[0], 'T');
+    job_wait_state(ranks[1], 'T');
+    (void)snprintf(file, sizeof(file), "%s/go", job.folder);
+    FILE *go = fopen(file, "we");
+    assert_non_null(go);
+    assert_int_equal(fclose(go), 0);
+    assert_int_equal(kill(job.pid, SIGCONT), 0);
+    job_expect(&job, "went\nwent");
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(job_end(&job), 0);
+}
+
 static void no_rank_outlives_a_killed_launcher(void **state)
 {
     (void)state;
@@ -243,6 +270,7 @@ int main(void)
         cmocka_unit_test(lines_stay_whole_and_carry_their_rank),
         cmocka_unit_test(signals_reach_every_rank),
         cmocka_unit_test(a_second_signal_kills),
+        cmocka_unit_test(a_job_can_be_stopped_and_continued),
         cmocka_unit_test(no_rank_outlives_a_killed_launcher),
         cmocka_unit_test(ranks_hold_no_file_but_their_own),
         cmocka_unit_test(ranks_are_pinned_in_turn),
