@@ -127,5 +127,5 @@ printf '\n'
 for name in "${failures[@]}"; do
     printf 'failed: %s\n' "$name"
 done
-printf '%d passed, %d failed in %d s\n' "$passed" "$failed" $((SECONDS - started))
+printf 'after %d seconds:\n%d passed, %d failed\n' $((SECONDS - started)) "$passed" "$failed"
 [ "$failed" = 0 ]
