@@ -9,6 +9,9 @@
  *   - in == out is always allowed, and so is this rank's part of the larger buffer (in == out +
  *     rank * count for gathers, out == in + rank * count for scatters); any other overlap of in and
  *     out is HK_ERR_INVALID_ARG. Buffers need no alignment. Inputs are never written.
+ *     In place costs nothing for broadcast, reduce, all_reduce, and where one buffer is this rank's
+ *     part of the other; in all other cases of in == out (gathers and scatters on ranks other than
+ *     0, all_to_all) the input is first copied to the heap.
  *   - `opts` NULL means the communicator's defaults.
  *   - `request_out` NULL: the call returns when its part is done. Otherwise the operation is only
  *     started; buffers stay borrowed until hk_request_wait() or hk_request_test() ends it. Any
@@ -133,8 +136,10 @@ HK_API HK_NODISCARD hk_status_t hk_all_to_allv(hk_comm_t *comm, const void *in,
 /**
  * Point to point. The k-th send from a to b with a tag pairs with the k-th receive on b from a with
  * that tag; both must have the same count and dtype (else HK_ERR_MISMATCH on both, and no data is
- * delivered). A send is done when `in` may be reused, which may be before it is received. Sending
- * to oneself works. Sends and receives never wait for collectives, nor for each other.
+ * delivered; a short send may be done already, then the next call on its communicator says so). A
+ * send is done when `in` may be reused, which may be before it is received. Sending to oneself
+ * works. Sends and receives never wait for collectives, nor for each other. Messages that come
+ * before their receive are kept, up to 256 MiB a rank; beyond that their senders wait.
  */
 HK_API HK_NODISCARD hk_status_t hk_send(hk_comm_t *comm, const void *in, size_t count,
                                         hk_dtype_t dtype, int peer, const hk_coll_opts_t *opts,

@@ -58,6 +58,7 @@ struct hk_comm {
     hki_failure_t failure;
     hk_request_t *free_requests;
     hk_request_t *live_requests;
+    hki_waiter_t test_waiter; /**< of hk_request_test() calls in a row that moved nothing */
     pthread_mutex_t mutex;
     hki_domain_t *domain;
     struct hk_comm *domain_next;

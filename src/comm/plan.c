@@ -9,6 +9,7 @@
  */
 #include "comm/plan.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,40 +117,56 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
     return HK_OK;
 }
 
-/** Readable form of the call, and the hash over all that must be equal on all ranks. */
-static void sign(hki_plan_t *plan, const hki_algo_t *algo, int nranks)
+/** Append to the plan's signature; what does not fit is cut off. */
+__attribute__((format(printf, 2, 3))) static void say(hki_plan_t *plan, const char *format, ...)
+{
+    const size_t used = strlen(plan->signature);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(plan->signature + used, sizeof(plan->signature) - used, format, args);
+    va_end(args);
+}
+
+/** Readable form of the call. */
+static void sign(hki_plan_t *plan, const hki_algo_t *algo)
 {
     const hki_plan_key_t *key = &plan->key;
     const hki_coll_t coll = (hki_coll_t)key->coll;
-    char root[24] = "";
-    char scalar[32] = "";
-    char tiles[48] = "";
 
-    if (has_root(coll)) {
-        (void)snprintf(root, sizeof(root), " root %d", (int)key->root);
-    }
-    if (key->op == HK_PREMULSUM && has_op(coll)) {
-        double value;
-
-        memcpy(&value, &key->scalar, sizeof(value));
-        (void)snprintf(scalar, sizeof(scalar), " by %g", value);
-    }
-    if (plan->ntiles > 1) {
-        (void)snprintf(tiles, sizeof(tiles), " in %zu tiles", plan->ntiles);
-    }
+    say(plan, "%s%s", hki_coll_name(coll), key->is_vector != 0 ? "v" : "");
     if (coll == HKI_COLL_BARRIER) {
-        (void)snprintf(plan->signature, sizeof(plan->signature), "barrier");
-    } else {
-        (void)snprintf(plan->signature, sizeof(plan->signature), "%s%s count %zu %s%s%s%s%s (%s%s)",
-                       hki_coll_name(coll), key->is_vector != 0 ? "v" : "", (size_t)key->count,
-                       hk_dtype_name((hk_dtype_t)key->dtype), has_op(coll) ? " " : "",
-                       has_op(coll) ? hk_op_name((hk_op_t)key->op) : "", scalar, root, algo->name,
-                       tiles);
+        return;
     }
-    uint32_t check = hki_hash((uint32_t)nranks, plan->signature, strlen(plan->signature));
-    check = hki_hash(check, &key->scalar, sizeof(key->scalar));
-    check = hki_hash(check, &plan->tile_count, sizeof(plan->tile_count));
-    plan->check = hki_hash(check, &key->is_vector, sizeof(key->is_vector));
+    say(plan, " count %zu %s", (size_t)key->count, hk_dtype_name((hk_dtype_t)key->dtype));
+    if (has_op(coll)) {
+        say(plan, " %s", hk_op_name((hk_op_t)key->op));
+    }
+    if (has_op(coll) && key->op == HK_PREMULSUM) {
+        double scalar;
+
+        memcpy(&scalar, &key->scalar, sizeof(scalar));
+        say(plan, " by %g", scalar);
+    }
+    if (has_root(coll)) {
+        say(plan, " root %d", (int)key->root);
+    }
+    say(plan, " (%s", algo->name);
+    if (plan->ntiles > 1) {
+        say(plan, " in %zu tiles", plan->ntiles);
+    }
+    say(plan, ")");
+}
+
+/** The hash over all that must be equal on all ranks. */
+static uint32_t check_of(const hki_plan_t *plan, const hki_algo_t *algo, int nranks)
+{
+    const hki_plan_key_t *key = &plan->key;
+    const uint64_t words[] = {key->count,     key->scalar,      (uint64_t)key->root,
+                              key->coll,      key->dtype,       key->op,
+                              key->is_vector, plan->tile_count, (uint64_t)nranks};
+
+    return hki_hash(hki_hash(0, algo->name, strlen(algo->name)), words, sizeof(words));
 }
 
 static hk_status_t build(hk_comm_t *comm, const hki_algo_t *algo, const hki_plan_t *plan,
@@ -243,7 +260,8 @@ static hk_status_t plan_create(hk_comm_t *comm, const hki_plan_key_t *key, hki_p
     plan->needs_agreement = has_root(coll);
     HKI_TRY(status = choose(comm, key, plan->elem_bytes, &algo), fail);
     HKI_TRY(status = plan_fill(comm, algo, plan), fail);
-    sign(plan, algo, comm->nranks);
+    sign(plan, algo);
+    plan->check = check_of(plan, algo, comm->nranks);
     *plan_out = plan;
     return HK_OK;
 fail:

@@ -185,16 +185,20 @@ hk_status_t hki_comm_wait(hk_comm_t *comm, const hk_request_t *request)
 
 void hki_comm_test(hk_comm_t *comm, const hk_request_t *request)
 {
+    hki_waiter_t *waiter = &comm->test_waiter;
     bool moved = hki_comm_progress(comm, true);
 
     (void)progress_others(comm, &moved);
-    if (!moved && !hki_request_is_done(request)) {
-        hki_waiter_t waiter = {0}; // one short step: it finds the dead, and publishes what we read
-
+    if (moved || hki_request_is_done(request)) {
+        *waiter = (hki_waiter_t){0};
+        return;
+    }
+    if (waiter->rounds % QUIET_ROUNDS == QUIET_ROUNDS - 1) {
         check_deadlines(comm, hki_clock_ns());
         hki_engine_watch(comm->engine);
-        if (comm->ep->ops->wait(comm->ep, &waiter, -1, 0) != HK_OK) {
-            (void)hki_comm_break(comm);
-        }
+    }
+    // One step without sleeping: it finds the dead, and tells the others what was read here.
+    if (comm->ep->ops->wait(comm->ep, waiter, waits_for(comm, request), 0) != HK_OK) {
+        (void)hki_comm_break(comm);
     }
 }
