@@ -20,8 +20,6 @@ cmd:pkg-config    pkg-config        build  finds the libraries
 cmd:python3       python3           build  generated documents and style checks
 pc:libsodium      libsodium-dev     build  job secrets, SHA-256 of weights
 pc:libcjson       libcjson-dev      build  JSON files
-pc:hwloc          libhwloc-dev      build  cores and caches of the machine
-pc:zlib           zlib1g-dev        build  checksums of files
 pc:openblas       libopenblas-dev   build  matrix products
 hdr:dnnl.h        libdnnl-dev?      build  faster matrix products (oneDNN)
 pc:cmocka         libcmocka-dev     check  unit tests
