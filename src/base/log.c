@@ -63,8 +63,9 @@ static void line_write(char *line, size_t length)
     (void)pthread_mutex_unlock(&g_lock);
 }
 
-static void message_write(hki_log_level_t level, const char *component, const char *format,
-                          va_list args)
+__attribute__((format(printf, 3, 0))) static void message_write(hki_log_level_t level,
+                                                                const char *component,
+                                                                const char *format, va_list args)
 {
     char line[LINE_BYTES];
     const int room = LINE_BYTES - 1; // the last byte is for the line end

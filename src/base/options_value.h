@@ -20,6 +20,6 @@ hk_status_t hki_option_set(hki_option_row_t row, const char *word, void *values)
 
 /** hki_option_refuse() with a va_list. @return HK_ERR_INVALID_ARG */
 hk_status_t hki_option_refuse_v(hki_option_row_t row, const char *value, const char *format,
-                                va_list args);
+                                va_list args) __attribute__((format(printf, 3, 0)));
 
 #endif /* HKI_BASE_OPTIONS_VALUE_H */
