@@ -10,23 +10,18 @@
 
 enum { ROWS = 16, DIM = 32, LAYERS = 4, STEPS = 8, RANKS = 4 };
 
-static const float rate = 4.0f;
-
 /* W is (DIM, out); a rank may hold only some of its columns. x and z keep all rows for backward. */
 typedef struct layer {
     int out;
-    float w[DIM * DIM], dw[DIM * DIM];
-    float x[ROWS * DIM], z[ROWS * DIM];
+    float w[DIM * DIM], dw[DIM * DIM], x[ROWS * DIM], z[ROWS * DIM];
 } layer_t;
 
 /* A number in -1 .. 1 that depends on its place only, so that every rank makes the same ones. */
 static inline float value(unsigned stream, unsigned index)
 {
-    unsigned h = stream * 2654435761U + index * 40503U + 12345U;
+    const unsigned h = (stream * 2654435761U + index * 40503U) * 2246822519U;
 
-    h = (h ^ (h >> 15)) * 2246822519U;
-    h = (h ^ (h >> 13)) * 3266489917U;
-    return (float)(h >> 8) / (float)(1 << 23) - 1.0f;
+    return (float)((h ^ (h >> 15)) * 3266489917U >> 8) / (float)(1 << 23) - 1.0f;
 }
 
 /* Columns first .. first + out - 1 of layer `number`. */
@@ -34,10 +29,8 @@ static inline void layer_init(layer_t *layer, int number, int first, int out)
 {
     memset(layer, 0, sizeof(*layer));
     layer->out = out;
-    for (int i = 0; i < DIM; i++) {
-        for (int o = 0; o < out; o++) {
-            layer->w[i * out + o] = 0.4f * value((unsigned)number, (unsigned)(i * DIM + first + o));
-        }
+    for (int i = 0; i < DIM * out; i++) {
+        layer->w[i] = 0.4f * value((unsigned)number, (unsigned)(i / out * DIM + first + i % out));
     }
 }
 
@@ -45,15 +38,14 @@ static inline void layer_init(layer_t *layer, int number, int first, int out)
 static inline void layer_forward(layer_t *layer, int first, int rows, const float *x, float *y)
 {
     memcpy(layer->x + first * DIM, x, sizeof(*x) * (size_t)(rows * DIM));
-    for (int r = 0; r < rows; r++) {
-        for (int o = 0; o < layer->out; o++) {
-            float z = 0;
-            for (int i = 0; i < DIM; i++) {
-                z += layer->x[(first + r) * DIM + i] * layer->w[i * layer->out + o];
-            }
-            layer->z[(first + r) * layer->out + o] = z;
-            y[r * layer->out + o] = 0.5f * z * (1.0f + erff(z * 0.70710678f));
+    for (int n = 0; n < rows * layer->out; n++) {
+        float z = 0;
+        for (int i = 0; i < DIM; i++) {
+            z += layer->x[(first + n / layer->out) * DIM + i] *
+                 layer->w[i * layer->out + n % layer->out];
         }
+        layer->z[first * layer->out + n] = z;
+        y[n] = 0.5f * z * (1.0f + erff(z * 0.70710678f));
     }
 }
 
@@ -75,11 +67,11 @@ static inline void layer_backward(layer_t *layer, int first, int rows, const flo
     }
 }
 
-/* W -= rate * dw, and dw = 0 for the next step. */
+/* W -= 4 dw, and dw = 0 for the next step. */
 static inline void layer_step(layer_t *layer)
 {
     for (int i = 0; i < DIM * layer->out; i++) {
-        layer->w[i] -= rate * layer->dw[i];
+        layer->w[i] -= 4.0f * layer->dw[i];
         layer->dw[i] = 0;
     }
 }

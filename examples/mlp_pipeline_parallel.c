@@ -1,6 +1,6 @@
 /*
- * Pipeline parallel training of an MLP: rank r has layer r; the batch goes through in four pieces, so
- * that all ranks work at the same time (GPipe: all forwards, then all backwards).
+ * Pipeline parallel training of an MLP: rank r has layer r; the batch goes through in four pieces,
+ * so that all ranks work at the same time (GPipe: all forwards, then all backwards).
  *
  *   forward    receive a piece from the rank before, run the layer, send it to the rank after
  *   backward   the same with gradients, the other way

@@ -1,5 +1,6 @@
 /*
- * Tensor parallel training of an MLP: every rank has all rows and a quarter of each matrix's columns.
+ * Tensor parallel training of an MLP: every rank has all rows and a quarter of each matrix's
+ * columns.
  *
  *   forward    y_r = gelu(x W_r), a quarter of the columns; all_gather gives all of them to all
  *   backward   dW_r needs this rank's columns only; dx = sum over r of dz_r W_r^T: all_reduce

@@ -1,6 +1,6 @@
 /*
- * `hocket train` on every layout, as real processes: 50 steps of 8 units of a GPT and of an MLP. The
- * log's end record must hold the same weights_digest and the same losses, to the bit, as that of one
+ * `hocket train` on every layout, as real processes: 50 steps of 8 units of a GPT and of an MLP.
+ * The log's end record must hold the same weights_digest and losses, to the bit, as that of one
  * rank; with the model axis, losses within 1e-5 of it at every step.
  */
 #include "support/hk_test.h"
