@@ -1,7 +1,7 @@
 /*
  * The executor. Method: all ranks' engines run in this one thread over a fake net whose seed
- * decides when anything finds room, is seen or counts as read; schedules are built here by hand, so that no
- * algorithm of the library is needed. Whatever the order, the results are the same.
+ * decides when anything finds room, is seen or counts as read; schedules are built here by hand,
+ * so that no algorithm of the library is needed. Whatever the order, the results are the same.
  */
 #include "support/hk_test.h"
 
