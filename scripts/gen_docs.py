@@ -45,8 +45,8 @@ def status_document():
     body = table(["code", "value", "meaning"],
                  [[f"`HK_{name}`", value, c_strings(text)] for name, value, text in rows])
     return (f"# Status codes\n\n{NOTE}\n"
-            "Positive is not an error, negative is. Values never change. The text of an error with\n"
-            f"its values is in `hk_last_error()`.\n\n{body}")
+            "Positive is not an error, negative is. Values never change. The text of an error\n"
+            f"with its values is in `hk_last_error()`.\n\n{body}")
 
 
 def algorithms():

@@ -29,20 +29,20 @@ extern "C" {
  * hk_status_text() and docs/status.md are all made from it.
  * Values are part of the ABI: append, never renumber. Positive is not an error, negative is.
  */
-#define HK_STATUS_MAP(X)                                                        \
-    X(OK, 0, "success")                                                         \
-    X(IN_PROGRESS, 1, "posted, not complete yet")                               \
-    X(ERR_INVALID_ARG, -1, "invalid argument")                                  \
-    X(ERR_NO_MEMORY, -2, "out of memory")                                       \
-    X(ERR_UNSUPPORTED, -3, "not supported here")                                \
-    X(ERR_TIMED_OUT, -4, "the deadline passed")                                 \
-    X(ERR_PEER_FAILED, -5, "a peer failed or left")                             \
-    X(ERR_SYSTEM, -6, "a system call failed")                                   \
-    X(ERR_INTERNAL, -7, "internal error, please report it")                     \
+#define HK_STATUS_MAP(X)                                                                  \
+    X(OK, 0, "success")                                                                   \
+    X(IN_PROGRESS, 1, "posted, not complete yet")                                         \
+    X(ERR_INVALID_ARG, -1, "invalid argument")                                            \
+    X(ERR_NO_MEMORY, -2, "out of memory")                                                 \
+    X(ERR_UNSUPPORTED, -3, "not supported here")                                          \
+    X(ERR_TIMED_OUT, -4, "the deadline passed")                                           \
+    X(ERR_PEER_FAILED, -5, "a peer failed or left")                                       \
+    X(ERR_SYSTEM, -6, "a system call failed")                                             \
+    X(ERR_INTERNAL, -7, "internal error, please report it")                               \
     X(ERR_MISMATCH, -8, "ranks called different operations, or with different arguments") \
-    X(ERR_ABORTED, -9, "the communicator was aborted")                          \
-    X(ERR_LIMIT, -10, "a limit was reached")                                    \
-    X(ERR_IO, -11, "a file could not be read or written")                       \
+    X(ERR_ABORTED, -9, "the communicator was aborted")                                    \
+    X(ERR_LIMIT, -10, "a limit was reached")                                              \
+    X(ERR_IO, -11, "a file could not be read or written")                                 \
     X(ERR_FORMAT, -12, "a file or message is malformed")
 
 typedef enum hk_status {

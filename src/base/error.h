@@ -11,19 +11,19 @@
 #define HKI_FAIL(status, ...) hki_fail((status), __FILE__, __LINE__, __VA_ARGS__)
 
 /** Jump to `label` unless the call succeeds. Variable and label are in plain sight. */
-#define HKI_TRY(assignment, label)    \
-    do {                              \
-        if ((assignment) != HK_OK) {  \
-            goto label;               \
-        }                             \
+#define HKI_TRY(assignment, label)   \
+    do {                             \
+        if ((assignment) != HK_OK) { \
+            goto label;              \
+        }                            \
     } while (0)
 
 /** A fault of the library itself: say where, and stop the program. On in release. */
-#define HKI_ASSERT(condition)                                   \
-    do {                                                        \
-        if (!(condition)) {                                     \
-            hki_assert_failed(#condition, __FILE__, __LINE__);  \
-        }                                                       \
+#define HKI_ASSERT(condition)                                  \
+    do {                                                       \
+        if (!(condition)) {                                    \
+            hki_assert_failed(#condition, __FILE__, __LINE__); \
+        }                                                      \
     } while (0)
 
 /** The same in inner loops: debug builds only. */

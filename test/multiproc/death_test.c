@@ -17,7 +17,8 @@ enum { RANKS = 4 };
 
 static job_t job;
 
-/** Start the job and wait until everybody is where the moment wants him. @return the victim's pid */
+/** Start the job and wait until everybody is where the moment wants him. @return the victim's
+ *  pid */
 static pid_t start(const char *moment, int victim, const char *timeout, const char *grace)
 {
     char number[16];

@@ -18,12 +18,12 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /** The call must succeed; on failure print the status text, not only its number. */
-#define assert_ok(expr)                                           \
-    do {                                                          \
-        const hk_status_t status_ = (expr);                       \
-        if (status_ != HK_OK) {                                   \
+#define assert_ok(expr)                                         \
+    do {                                                        \
+        const hk_status_t status_ = (expr);                     \
+        if (status_ != HK_OK) {                                 \
             fail_msg("%s: %s", #expr, hk_status_text(status_)); \
-        }                                                         \
+        }                                                       \
     } while (0)
 
 #endif /* HK_TEST_H */
