@@ -159,7 +159,7 @@ static hk_status_t complete_opts(const hk_comm_opts_t *opts, hk_comm_opts_t *sto
 
 static hki_transport_opts_t transport_opts(const hk_comm_opts_t *opts)
 {
-    const size_t lane = opts->segment_bytes / HKI_LANES_COLLECTIVE;
+    const size_t lane = opts->segment_bytes / HKI_LANES;
     const size_t pages = lane / PAGE_BYTES < 2 ? 2 : lane / PAGE_BYTES;
     const hki_transport_opts_t transport = {.nlanes = HKI_LANES,
                                             .staging_bytes = pages * PAGE_BYTES,
