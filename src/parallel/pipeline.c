@@ -194,7 +194,7 @@ hk_status_t hki_pipeline_run(hki_pipeline_t *pipeline, bool is_forward_only)
         return requests_end(pipeline, status);
     }
     char cause[CAUSE_BYTES]; // ending the requests below fails too, and is not what went wrong
+    status = pipeline->opts.failed(pipeline->opts.cookie, status);
     (void)snprintf(cause, sizeof(cause), "%s", hk_last_error());
-    hk_comm_abort(pipeline->opts.comm, cause); // or the other stages would wait for our messages
     return hki_fail_again(requests_end(pipeline, status), cause);
 }

@@ -28,6 +28,9 @@ typedef struct hki_pipeline_opts {
     const hki_stage_port_t *ports;       /**< (nslots,) copied; nslots = hki_pipe_in_flight_max() */
     hk_status_t (*forward)(void *cookie, int unit, int slot);
     hk_status_t (*backward)(void *cookie, int unit, int slot);
+    /** An action failed with this status and hk_last_error(): break the communicator, so that no
+     *  stage waits for messages that will never come. @return the status to end with */
+    hk_status_t (*failed)(void *cookie, hk_status_t status);
     void *cookie;
     uint64_t *waited_ns; /**< borrowed; time spent waiting for other stages is added */
 } hki_pipeline_opts_t;

@@ -9,12 +9,15 @@
 #include "train/trainer.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "train/trainer_state.h"
+
+enum { CAUSE_BYTES = 1024 };
 
 static int eval_rank_units(const hki_train_config_t *config)
 {
@@ -39,6 +42,44 @@ hk_status_t hki_trainer_sum(hki_trainer_t *trainer, hki_axis_t axis, void *x, si
 static hk_status_t model_sum(void *cookie, float *x, size_t count)
 {
     return hki_trainer_sum(cookie, HKI_AXIS_MODEL, x, count, HK_F32);
+}
+
+/** Rank of the job that stands at `index` on this rank's line along `axis`. */
+static int job_rank(const hki_trainer_t *trainer, hki_axis_t axis, int index)
+{
+    int at[HKI_AXIS_COUNT];
+
+    memcpy(at, trainer->at, sizeof(at));
+    at[axis] = index;
+    return hki_mesh_rank(&trainer->config.shape, at);
+}
+
+hk_status_t hki_trainer_end(hki_trainer_t *trainer, hk_status_t status)
+{
+    static const char by_other[] = " aborted: "; // what hk_comm_abort() puts before a reason
+    const int nranks = hki_mesh_shape_ranks(&trainer->config.shape);
+    char cause[CAUSE_BYTES];
+
+    if (status == HK_OK || trainer->is_ended) {
+        return status;
+    }
+    trainer->is_ended = true;
+    const char *reason = strstr(hk_last_error(), by_other);
+    const bool is_told = status == HK_ERR_ABORTED && reason != NULL; // by a rank that knew more
+    (void)snprintf(cause, sizeof(cause), "%s",
+                   is_told ? reason + sizeof(by_other) - 1 : hk_last_error());
+    for (int a = 0; !is_told && a < HKI_AXIS_COUNT; a++) {
+        const int failed = hk_comm_failed_rank(trainer->lines[a]);
+        if (failed >= 0 && trainer->config.shape.sizes[a] < nranks) {
+            (void)snprintf(cause, sizeof(cause), "rank %d failed; along axis %s: %s",
+                           job_rank(trainer, (hki_axis_t)a, failed), hki_axis_name((hki_axis_t)a),
+                           hk_last_error());
+        }
+    }
+    for (int a = 0; a < HKI_AXIS_COUNT; a++) {
+        hk_comm_abort(trainer->lines[a], cause);
+    }
+    return hki_fail_again(status, cause);
 }
 
 int hki_trainer_stage_of(const hki_trainer_t *trainer, int param)
@@ -140,6 +181,11 @@ static hk_status_t unit_backward(void *cookie, int unit, int slot)
 /* --- making
  *  ------------------------------------------------------------------------------------- */
 
+static hk_status_t unit_failed(void *cookie, hk_status_t status)
+{
+    return hki_trainer_end(cookie, status);
+}
+
 static int max_int(int a, int b)
 {
     return a > b ? a : b;
@@ -156,6 +202,7 @@ static hk_status_t pipeline_open(hki_trainer_t *trainer, const hki_pipe_schedule
         .ports = ports,
         .forward = unit_forward,
         .backward = unit_backward,
+        .failed = unit_failed,
         .cookie = trainer,
         .waited_ns = &trainer->comm_ns,
     };

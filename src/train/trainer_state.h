@@ -36,12 +36,21 @@ struct hki_trainer {
     uint64_t comm_ns; // time spent in communication since the start
     int step;         // of the next batch
     bool is_evaluating;
+    bool is_ended; // by an error
 };
 
 /** Replace x (count,) by its sum along an axis, in the canonical tree; nothing to do on one
  *  rank. */
 hk_status_t hki_trainer_sum(hki_trainer_t *trainer, hki_axis_t axis, void *x, size_t count,
                             hk_dtype_t dtype);
+
+/**
+ * Tell the ranks of all axes that this one is at its end, so that none waits for it, and who is to
+ * blame, as a rank of the whole job: errors of an axis only know its own numbers.
+ *
+ * @return status, which may be HK_OK: then nothing is done
+ */
+hk_status_t hki_trainer_end(hki_trainer_t *trainer, hk_status_t status);
 
 /** Stage that owns a parameter. */
 int hki_trainer_stage_of(const hki_trainer_t *trainer, int param);

@@ -210,9 +210,8 @@ hk_status_t hki_trainer_step(hki_trainer_t *trainer, hki_step_report_t *report_o
     report.step_ns = hki_clock_ns() - start;
     report.comm_ns = trainer->comm_ns - comm_start;
     *report_out = report;
-    return HK_OK;
 fail:
-    return status;
+    return hki_trainer_end(trainer, status);
 }
 
 hk_status_t hki_trainer_evaluate(hki_trainer_t *trainer, double *loss_out)
@@ -224,14 +223,11 @@ hk_status_t hki_trainer_evaluate(hki_trainer_t *trainer, double *loss_out)
     trainer->is_evaluating = true;
     status = hki_pipeline_run(trainer->eval_pipeline, true);
     trainer->is_evaluating = false;
-    if (status != HK_OK) {
-        return status;
-    }
+    HKI_TRY(status, fail);
     sums_clear(trainer);
     HKI_TRY(status = loss_note(trainer, rank_units, config->eval_units), fail);
     HKI_TRY(status = sums_share(trainer), fail);
     *loss_out = trainer->sums[hki_model_num_params(trainer->model)];
-    return HK_OK;
 fail:
-    return status;
+    return hki_trainer_end(trainer, status);
 }

@@ -79,7 +79,7 @@ hk_status_t hki_trainer_digest(hki_trainer_t *trainer, char text[HKI_DIGEST_TEXT
         }
         const hk_status_t status = param_collect(trainer, p, &whole);
         if (status != HK_OK) {
-            return status;
+            return hki_trainer_end(trainer, status);
         }
         if (whole != NULL) {
             hki_digest_add(&digest, whole, info->global_count);
@@ -173,5 +173,5 @@ hk_status_t hki_trainer_sample(hki_trainer_t *trainer, double temperature, int32
     for (int i = 0; status == HK_OK && i < num_new; i++) {
         status = token_next(trainer, temperature, ids, count + i);
     }
-    return status;
+    return hki_trainer_end(trainer, status);
 }

@@ -96,6 +96,16 @@ static hk_status_t backward(void *cookie, int unit, int slot)
     return pass(stage, port->din, port->dout, expected, unit);
 }
 
+static hk_status_t failed(void *cookie, hk_status_t status)
+{
+    stage_t *stage = cookie;
+    char cause[256];
+
+    (void)snprintf(cause, sizeof(cause), "%s", hk_last_error());
+    hk_comm_abort(stage->comm, cause);
+    return hki_fail_again(status, cause);
+}
+
 static void *stage_run(void *cookie)
 {
     stage_t *stage = cookie;
@@ -108,6 +118,7 @@ static void *stage_run(void *cookie)
         .ports = stage->ports,
         .forward = forward,
         .backward = backward,
+        .failed = failed,
         .cookie = stage,
         .waited_ns = &waited_ns,
     };
