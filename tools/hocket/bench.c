@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "comm/choice.h"
 #include "dtype/reduce.h"
+#include "file.h"
 #include "launch.h"
 #include "tool.h"
 
@@ -29,12 +30,13 @@ enum { SAMPLES_MAX = 4096 };
 static const hki_option_t bench_options[] = {
     {.name = "ranks",
      .letter = 'n',
-     .kind = HKI_OPTION_INT,
-     AT(nranks),
+     .kind = HKI_OPTION_SIZES,
+     AT(ranks),
      .arg = "N",
      .min = 1,
      .max = 1024,
-     .help = "start so many ranks; without it this process is one rank of the job it is started in",
+     .help = "start so many ranks; without it this process is one rank of the job it is started "
+             "in. With --vs a list, 2,4,8 unless given",
      .hint = "say how many ranks to start, e.g. -n 4"},
     {.name = "bind",
      .kind = HKI_OPTION_CHOICE,
@@ -115,6 +117,61 @@ static const hki_option_t bench_options[] = {
      .kind = HKI_OPTION_FLAG,
      AT(is_inplace),
      .help = "input and output share memory"},
+    {.name = "loop",
+     .kind = HKI_OPTION_CHOICE,
+     AT(loop),
+     .arg = "KIND",
+     .preset = "plain",
+     .choices = HKI_BENCH_LOOPS,
+     .help = "plain: as described above; fresh: the loop of --vs",
+     .hint = "write --loop fresh to measure as --vs does"},
+    {.name = "lines",
+     .kind = HKI_OPTION_FLAG,
+     AT(has_lines),
+     .help = "print lines of JSON as the peers' drivers do; the better of in place and not",
+     .is_hidden = true},
+    {.name = "vs",
+     .kind = HKI_OPTION_CHOICES,
+     AT(peers),
+     .arg = "LIST",
+     .choices = HKI_BENCH_PEERS,
+     .help = "compare with other libraries that this machine has, in alternation",
+     .hint = "e.g. --vs openmpi,mpich,gloo or --vs all"},
+    {.name = "alternations",
+     .kind = HKI_OPTION_INT,
+     AT(alternations),
+     .arg = "N",
+     .preset = "5",
+     .min = 1,
+     .max = HKI_VS_ALTERNATIONS_MAX,
+     .help = "with --vs: how often each takes its turn",
+     .hint = "e.g. --alternations 5"},
+    {.name = "markdown",
+     .kind = HKI_OPTION_STRING,
+     AT(markdown),
+     .arg = "FILE",
+     .help = "with --vs: also put the table into this file, between the lines <!-- hocket bench "
+             "--vs: begin --> and <!-- hocket bench --vs: end -->, or at its end",
+     .hint = "name a file that can be written"},
+    {.name = "plot",
+     .kind = HKI_OPTION_STRING,
+     AT(plot),
+     .arg = "FILE",
+     .help = "also draw time against size, one panel a collective, into this SVG file",
+     .hint = "name a file that can be written"},
+    {.name = "check",
+     .kind = HKI_OPTION_FLAG,
+     AT(is_check),
+     .help = "look for times that contradict each other; see above"},
+    {.name = "fit",
+     .kind = HKI_OPTION_FLAG,
+     AT(is_fit),
+     .help = "measure what messages, bytes and sums cost here and store it; see above"},
+    {.name = "explain",
+     .kind = HKI_OPTION_FLAG,
+     AT(is_explain),
+     .help = "list every algorithm of the collectives at the sizes, with predicted and measured "
+             "times"},
     {.name = "iters",
      .letter = 'i',
      .kind = HKI_OPTION_INT,
@@ -187,7 +244,25 @@ static const hki_command_t bench_command = {
         "operations. algbw is size / time, busbw that times the share the busiest link carries, as "
         "nccl-tests defines them, in 10^9 bytes a second. wrong counts elements, of all ranks, "
         "that "
-        "differ in any bit from the reference. The exit status is 1 if there are any.",
+        "differ in any bit from the reference. The exit status is 1 if there are any.\n\n"
+        "--vs runs the peers that are installed and hocket, with private and with shared memory, "
+        "in turn, and prints the median over the turns of each one's median, the ratio of hocket "
+        "to the fastest peer, and beside it the ratio that hocket must reach where there is one. "
+        "The loop is the same in all, --loop fresh: every rank rewrites its whole input before "
+        "each operation; operations of more than 8 KiB are timed alone, after a barrier; of "
+        "smaller ones K = 16 KiB / size, 64 at most, follow one barrier, each preceded by the "
+        "rewriting of its input, which is then part of the time. The slowest rank counts; of in "
+        "place and not, the faster. Up to as many ranks as cores are pinned one a core, more are "
+        "not pinned. Programs of the peers are built beside hocket or in the user's cache "
+        "directory. HOCKET_TORCH_PYTHON names a Python that has PyTorch, for gloo.\n\n"
+        "--check measures and reports: all_reduce slower than reduce and broadcast, all_gather "
+        "slower than gather and broadcast, barrier slower than an all_reduce of 8 bytes, a time "
+        "that falls with the size, or grows by more than 1.5 times the ratio of two neighbouring "
+        "sizes. What is found is measured again twice, and counts if it is found each time by "
+        "more than the noise. The exit status is then 1.\n\n"
+        "--fit measures, for this number of ranks, what a message, a byte and the sum of a byte "
+        "cost, for each algorithm, and stores it in $XDG_CACHE_HOME/hocket or ~/.cache/hocket; "
+        "later jobs on this machine choose their algorithms by it. Remove the file to undo.",
     .options = bench_options,
     .values_bytes = sizeof(hki_bench_values_t),
 };
@@ -285,7 +360,9 @@ static hk_status_t measure_size(hki_bench_t *bench, int coll, size_t bytes, rows
             continue;
         }
         status = hki_bench_measure(bench, &what, &row);
-        if (status == HK_OK && bench->rank == 0) {
+        if (status == HK_OK && bench->rank == 0 && values->has_lines) {
+            hki_bench_print_line(&row);
+        } else if (status == HK_OK && bench->rank == 0) {
             hki_bench_print_row(&row);
         }
         if (status == HK_OK) {
@@ -300,7 +377,7 @@ static hk_status_t measure_all(hki_bench_t *bench, rows_t *rows)
     const hki_bench_values_t *values = bench->values;
     hk_status_t status = HK_OK;
 
-    if (bench->rank == 0) {
+    if (bench->rank == 0 && !values->has_lines) {
         hki_bench_print_head(bench);
     }
     for (size_t c = 0; c < values->colls.count && status == HK_OK; c++) {
@@ -380,7 +457,7 @@ done:
 
 static int rank_main(const hki_bench_values_t *values)
 {
-    hki_bench_t bench = {.values = values};
+    hki_bench_t bench = {.values = values, .is_inplace = values->is_inplace};
     hk_comm_opts_t opts = hk_comm_opts_default();
     rows_t rows = {0};
 
@@ -405,16 +482,29 @@ static int rank_main(const hki_bench_values_t *values)
     return result;
 }
 
+/** A file that is written at the end must be writable at the start. */
+static hk_status_t check_file(const char *option, const char *path)
+{
+    char reason[200];
+
+    if (path == NULL || hki_file_check(path) == HK_OK) {
+        return HK_OK;
+    }
+    (void)snprintf(reason, sizeof(reason), "%.190s", hk_last_error());
+    return hki_option_refuse(&bench_command, option, path, "cannot be written: %s", reason);
+}
+
 /** What can be refused before anything is started. */
 static hk_status_t check_values(const hki_bench_values_t *values)
 {
     hki_choice_t *choice = NULL;
 
-    if (values->json != NULL && hki_bench_json_check(values->json) != HK_OK) {
-        char reason[200];
-        (void)snprintf(reason, sizeof(reason), "%.190s", hk_last_error());
-        return hki_option_refuse(&bench_command, "json", values->json, "cannot be written: %s",
-                                 reason);
+    if (check_file("json", values->json) != HK_OK || check_file("plot", values->plot) != HK_OK ||
+        check_file("markdown", values->markdown) != HK_OK) {
+        return HK_ERR_INVALID_ARG;
+    }
+    if (values->ranks.count > 1 && values->peers.count == 0) {
+        return hki_option_refuse(&bench_command, "ranks", "", "takes one number without --vs");
     }
     if (values->nranks > 0 && values->root >= values->nranks) {
         return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket bench: --root %d is not in 0..%d; give a rank",
@@ -438,11 +528,15 @@ static int bench_main(int argc, char **argv)
     if (status >= 0) {
         return status;
     }
+    values.nranks = values.ranks.count > 0 ? (int)values.ranks.value[0] : 0;
     if (values.is_lecture && values.nranks == 0 && !hki_launch_is_rank()) {
         values.nranks = 4;
     }
     if (check_values(&values) != HK_OK) {
         return hki_tool_usage();
+    }
+    if (values.peers.count > 0) {
+        return hki_bench_vs(&values);
     }
     if (values.nranks == 0 || hki_launch_is_rank()) {
         return rank_main(&values);

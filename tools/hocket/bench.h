@@ -12,14 +12,20 @@
 
 #include "algo/algo.h"
 #include "base/options.h"
+#include "bench_ratio.h"
 
 /** Behind the collectives of hki_coll_t: ping-pong between ranks 0 and 1. */
 enum { HKI_BENCH_SEND_RECV = HKI_COLL_COUNT };
 
+/** How one operation is timed; the choices of --loop. */
+#define HKI_BENCH_LOOPS "plain|fresh"
+enum { HKI_BENCH_PLAIN, HKI_BENCH_FRESH };
+
 #define HKI_BENCH_SCALAR 2.0 /* factor of HK_PREMULSUM */
 
 typedef struct hki_bench_values {
-    int nranks;
+    hki_size_list_t ranks; /**< as given; several only with --vs */
+    int nranks;            /**< the first of them, 0: none */
     int bind;
     hki_choice_list_t colls;
     hki_size_list_t sizes;
@@ -30,6 +36,15 @@ typedef struct hki_bench_values {
     int order;        /**< hk_order_t */
     int memory;       /**< 0 private, 1 shared */
     bool is_inplace;
+    int loop;                /**< HKI_BENCH_PLAIN, ... */
+    hki_choice_list_t peers; /**< --vs; indices into HKI_BENCH_PEERS */
+    int alternations;
+    const char *markdown; /**< or NULL */
+    const char *plot;     /**< or NULL */
+    bool is_check;
+    bool is_fit;
+    bool is_explain;
+    bool has_lines; /**< print lines of JSON, as the peers' drivers do, and try both forms */
     int iterations; /**< 0: by the budget */
     int warmup;
     double budget_s; /**< time for one line of the table */
@@ -61,7 +76,8 @@ typedef struct hki_bench_row {
     double algbw, busbw;           /**< [GB/s], 10^9 */
     uint64_t wrong;                /**< elements, of all ranks */
     int iterations;
-    int batch; /**< operations back to back */
+    int batch;       /**< operations back to back */
+    bool is_inplace; /**< which form the times are of */
 } hki_bench_row_t;
 
 /** A rank that measures. */
@@ -74,7 +90,8 @@ typedef struct hki_bench {
     char *out;
     double *samples; /**< (samples_max,) */
     size_t samples_max;
-    uint64_t seed; /**< of the inputs now in `in` */
+    uint64_t seed;   /**< of the inputs now in `in` */
+    bool is_inplace; /**< of the case being measured */
 } hki_bench_t;
 
 /** "all_reduce" and the like, "send_recv". */
@@ -96,12 +113,32 @@ hk_status_t hki_bench_check(const hki_bench_t *bench, const hki_bench_case_t *wh
 hk_status_t hki_bench_measure(hki_bench_t *bench, const hki_bench_case_t *what,
                               hki_bench_row_t *row_out);
 
+/** Where this rank's input of a case lies. */
+void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what);
+/** One operation, without any filling or waiting. */
+hk_status_t hki_bench_operate(const hki_bench_t *bench, const hki_bench_case_t *what);
+/** (count,) values become the largest of all ranks. Collective. */
+hk_status_t hki_bench_agree(const hki_bench_t *bench, double *values, size_t count);
+void hki_bench_sort(double *values, size_t count);
+/** The sample below which a share of all (count,) lies. */
+double hki_bench_quantile(const double *sorted, size_t count, double share);
+
+/* bench_fresh.c */
+
+/** The loop that the peers' drivers have too; fills in the times. Collective. */
+hk_status_t hki_bench_fresh(hki_bench_t *bench, hki_bench_row_t *row);
+
+/* bench_vs.c */
+
+/** `hocket bench --vs`, whole. @return exit status */
+int hki_bench_vs(const hki_bench_values_t *values);
+
 /* bench_report.c */
 
-/** Can the file be written when all is done? @return HK_OK, HK_ERR_IO (the reason is the text) */
-hk_status_t hki_bench_json_check(const char *path);
 void hki_bench_print_head(const hki_bench_t *bench);
 void hki_bench_print_row(const hki_bench_row_t *row);
+/** The line of JSON that the peers' drivers print. */
+void hki_bench_print_line(const hki_bench_row_t *row);
 /** Write all rows; the file appears whole or not at all. */
 hk_status_t hki_bench_json_write(const hki_bench_t *bench, const hki_bench_row_t *rows,
                                  size_t count);

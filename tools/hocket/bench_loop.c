@@ -39,7 +39,7 @@ static buffers_t place(const hki_bench_t *bench, const hki_bench_case_t *what)
     const size_t own = (size_t)bench->rank * block;
     buffers_t at = {bench->in, bench->out};
 
-    if (bench->values->is_inplace && what->coll != HKI_BENCH_SEND_RECV) {
+    if (bench->is_inplace && what->coll != HKI_BENCH_SEND_RECV) {
         at.in = what->out_blocks > what->in_blocks ? at.out + own : at.out;
         at.out = what->in_blocks > what->out_blocks ? at.in + own : at.out;
     }
@@ -95,6 +95,20 @@ static hk_status_t operate(const hki_bench_t *bench, const hki_bench_case_t *wha
     }
 }
 
+void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what)
+{
+    return place(bench, what).in;
+}
+
+hk_status_t hki_bench_operate(const hki_bench_t *bench, const hki_bench_case_t *what)
+{
+    const buffers_t at = place(bench, what);
+    hk_coll_opts_t opts = hk_coll_opts_default();
+
+    opts.scalar = HKI_BENCH_SCALAR;
+    return operate(bench, what, &at, &opts);
+}
+
 /** Fill (if asked), barrier, and the time of `repeat` operations on this rank [ns]. */
 static hk_status_t sample(hki_bench_t *bench, const hki_bench_case_t *what, int repeat, bool fills,
                           double *ns_out)
@@ -116,7 +130,7 @@ static hk_status_t sample(hki_bench_t *bench, const hki_bench_case_t *what, int 
     return status;
 }
 
-static hk_status_t agree_max(const hki_bench_t *bench, double *values, size_t count)
+hk_status_t hki_bench_agree(const hki_bench_t *bench, double *values, size_t count)
 {
     return hk_all_reduce(bench->comm, values, values, count, HK_F64, HK_MAX, NULL, NULL);
 }
@@ -127,6 +141,11 @@ static int compare_doubles(const void *a, const void *b)
     const double y = *(const double *)b;
 
     return (x > y) - (x < y);
+}
+
+void hki_bench_sort(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), compare_doubles);
 }
 
 /** `count` samples into bench->samples: the slowest rank's, sorted [ns per operation]. */
@@ -141,14 +160,13 @@ static hk_status_t collect(hki_bench_t *bench, const hki_bench_case_t *what, int
         bench->samples[i] /= parts * (double)repeat;
     }
     if (status == HK_OK) {
-        status = agree_max(bench, bench->samples, count);
+        status = hki_bench_agree(bench, bench->samples, count);
     }
-    qsort(bench->samples, count, sizeof(*bench->samples), compare_doubles);
+    hki_bench_sort(bench->samples, count);
     return status;
 }
 
-/** The sample below which a share of all samples lies. */
-static double quantile(const double *sorted, size_t count, double share)
+double hki_bench_quantile(const double *sorted, size_t count, double share)
 {
     const size_t index = (size_t)(share * (double)(count - 1) + 0.5);
 
@@ -186,7 +204,7 @@ static hk_status_t warm_up(hki_bench_t *bench, const hki_bench_case_t *what, eff
         cost[0] = ns < cost[0] ? ns : cost[0];
         cost[1] = all_ns < cost[1] ? all_ns : cost[1];
     }
-    if (status != HK_OK || (status = agree_max(bench, cost, 2)) != HK_OK) {
+    if (status != HK_OK || (status = hki_bench_agree(bench, cost, 2)) != HK_OK) {
         return status;
     }
     const double half_ns = values->budget_s * 0.5e9;
@@ -208,7 +226,7 @@ static hk_status_t verify(hki_bench_t *bench, const hki_bench_case_t *what, uint
     uint64_t wrong = 0;
     double ns;
 
-    if (!bench->values->is_inplace) {
+    if (!bench->is_inplace) {
         memset(at.out, OUT_POISON,
                what->count * (size_t)what->out_blocks * hk_dtype_bytes(what->dtype));
     }
@@ -272,28 +290,43 @@ static hk_status_t predict(const hki_bench_t *bench, hki_bench_row_t *row)
     return HK_OK;
 }
 
+/** The two ways of the head comment. */
+static hk_status_t plain(hki_bench_t *bench, hki_bench_row_t *row)
+{
+    const hki_bench_case_t *what = &row->what;
+    effort_t effort;
+    hk_status_t status;
+
+    HKI_TRY(status = warm_up(bench, what, &effort), done);
+    const size_t singles = (size_t)effort.singles;
+    HKI_TRY(status = collect(bench, what, 1, singles), done);
+    row->p50_us = hki_bench_quantile(bench->samples, singles, 0.5) / 1e3;
+    row->p99_us = hki_bench_quantile(bench->samples, singles, 0.99) / 1e3;
+    row->min_us = bench->samples[0] / 1e3;
+    row->time_us = row->p50_us;
+    row->iterations = effort.singles;
+    row->batch = effort.batch;
+    if (effort.batch > 1) {
+        HKI_TRY(status = collect(bench, what, effort.batch, (size_t)effort.batches), done);
+        row->time_us = hki_bench_quantile(bench->samples, (size_t)effort.batches, 0.5) / 1e3;
+    }
+done:
+    return status;
+}
+
 hk_status_t hki_bench_measure(hki_bench_t *bench, const hki_bench_case_t *what,
                               hki_bench_row_t *row_out)
 {
     const int blocks = what->in_blocks > what->out_blocks ? what->in_blocks : what->out_blocks;
     hki_bench_row_t row = {.what = *what};
-    effort_t effort;
     hk_status_t status;
 
     row.bytes = what->count * (size_t)blocks * hk_dtype_bytes(what->dtype);
     HKI_TRY(status = predict(bench, &row), done);
-    HKI_TRY(status = warm_up(bench, what, &effort), done);
-    const size_t singles = (size_t)effort.singles;
-    HKI_TRY(status = collect(bench, what, 1, singles), done);
-    row.p50_us = quantile(bench->samples, singles, 0.5) / 1e3;
-    row.p99_us = quantile(bench->samples, singles, 0.99) / 1e3;
-    row.min_us = bench->samples[0] / 1e3;
-    row.time_us = row.p50_us;
-    row.iterations = effort.singles;
-    row.batch = effort.batch;
-    if (effort.batch > 1) {
-        HKI_TRY(status = collect(bench, what, effort.batch, (size_t)effort.batches), done);
-        row.time_us = quantile(bench->samples, (size_t)effort.batches, 0.5) / 1e3;
+    if (bench->values->loop == HKI_BENCH_FRESH) {
+        HKI_TRY(status = hki_bench_fresh(bench, &row), done);
+    } else {
+        HKI_TRY(status = plain(bench, &row), done);
     }
     HKI_TRY(status = verify(bench, what, &row.wrong), done);
     row.algbw = row.time_us > 0.0 ? (double)row.bytes / (row.time_us * 1e3) : 0.0;

@@ -2,16 +2,12 @@
  * What `hocket bench` prints: the table, in the columns of nccl-tests, and the JSON file.
  */
 #include <cjson/cJSON.h>
-#include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "bench.h"
+#include "file.h"
 
 void hki_bench_print_head(const hki_bench_t *bench)
 {
@@ -43,29 +39,14 @@ void hki_bench_print_row(const hki_bench_row_t *row)
     (void)fflush(stdout);
 }
 
-hk_status_t hki_bench_json_check(const char *path)
+void hki_bench_print_line(const hki_bench_row_t *row)
 {
-    char copy[4096];
-    struct stat info;
-
-    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy) || path[0] == '\0') {
-        return HKI_FAIL(HK_ERR_IO, "the name is empty or too long");
-    }
-    if (stat(path, &info) == 0) {
-        if (S_ISDIR(info.st_mode)) {
-            return HKI_FAIL(HK_ERR_IO, "it is a directory");
-        }
-        if (access(path, W_OK) != 0) {
-            return HKI_FAIL(HK_ERR_IO, "%s", strerror(errno));
-        }
-        return HK_OK;
-    }
-    const char *folder = dirname(copy);
-    if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode) || access(folder, W_OK | X_OK) != 0) {
-        return HKI_FAIL(HK_ERR_IO, "folder %.160s: %s", folder,
-                        errno != 0 ? strerror(errno) : "not a folder");
-    }
-    return HK_OK;
+    (void)printf("{\"coll\":\"%s\",\"dtype\":\"%s\",\"bytes\":%zu,\"time_us\":%.4f,\"samples\":%d,"
+                 "\"in_place\":%s,\"wrong\":%llu}\n",
+                 hki_bench_coll_name(row->what.coll), hk_dtype_name(row->what.dtype), row->bytes,
+                 row->time_us, row->iterations, row->is_inplace ? "true" : "false",
+                 (unsigned long long)row->wrong);
+    (void)fflush(stdout);
 }
 
 static bool add_row(cJSON *array, const hki_bench_row_t *row)
@@ -124,44 +105,15 @@ static char *make_text(const hki_bench_t *bench, const hki_bench_row_t *rows, si
     return text;
 }
 
-static hk_status_t write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-
-    if (file == NULL) {
-        return HKI_FAIL(HK_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    const bool is_written = fputs(text, file) >= 0 && fputc('\n', file) != EOF;
-    if (fclose(file) != 0 || !is_written) {
-        return HKI_FAIL(HK_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    return HK_OK;
-}
-
 hk_status_t hki_bench_json_write(const hki_bench_t *bench, const hki_bench_row_t *rows,
                                  size_t count)
 {
-    const char *path = bench->values->json;
-    char partial[4096 + 16];
-    struct stat info;
     char *text = make_text(bench, rows, count);
-    hk_status_t status;
 
     if (text == NULL) {
         return HKI_FAIL(HK_ERR_NO_MEMORY, "JSON of %zu rows", count);
     }
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { // a pipe, /dev/stdout
-        status = write_text(path, text);
-    } else {
-        (void)snprintf(partial, sizeof(partial), "%s.%d", path, (int)getpid());
-        status = write_text(partial, text);
-        if (status == HK_OK && rename(partial, path) != 0) {
-            status = HKI_FAIL(HK_ERR_IO, "%s: %s", path, strerror(errno));
-        }
-        if (status != HK_OK) {
-            (void)unlink(partial);
-        }
-    }
+    const hk_status_t status = hki_file_put(bench->values->json, text);
     cJSON_free(text);
     return status;
 }
