@@ -1,6 +1,6 @@
 /*
- * kill -9 of a rank in the middle of `hocket train`: every other rank must name it, by its number in
- * the job and not along an axis, and the command must end with 128 + 9, in time.
+ * kill -9 of a rank in the middle of `hocket train`: every other rank must name it, by its number
+ * in the job and not along an axis, and the command must end with 128 + 9, in time.
  */
 #include "support/hk_test.h"
 
