@@ -23,6 +23,8 @@
 #define START_S      60.0 /* for starting a system, at most */
 #define LARGE_FACTOR 50.0 /* a size may take so many times its budget: large ones have a minimum */
 
+enum { MARKDOWN_WIDTH = 100 };
+
 typedef struct vs {
     const hki_bench_values_t *values;
     hki_peers_t peers;
@@ -126,16 +128,18 @@ static void describe(const vs_t *vs, char *text, size_t text_bytes)
 
 static void write_markdown(vs_t *vs, const char *machine)
 {
+    char words[1024];
     size_t asked;
     size_t reached;
 
     hki_vs_count(&vs->table, &asked, &reached);
-    hki_text_add(
-        &vs->table_md,
-        "hocket %s on %s. Times in microseconds: median over %d alternations of each run's "
-        "median.\nRatios are to the fastest peer, with the ratio to reach in brackets; "
-        "\"!\" marks those missed.\n%zu of %zu are reached.\n\n",
-        hk_version(), machine, vs->values->alternations, reached, asked);
+    (void)snprintf(words, sizeof(words),
+                   "hocket %s on %s. Times in microseconds: median over %d alternations of each "
+                   "run's median. Ratios are to the fastest peer, with the ratio to reach in "
+                   "brackets; ! marks those missed. %zu of %zu are reached.",
+                   hk_version(), machine, vs->values->alternations, reached, asked);
+    hki_text_wrap(&vs->table_md, words, 0, MARKDOWN_WIDTH);
+    hki_text_add(&vs->table_md, "\n\n");
     hki_vs_print_head(true, &vs->table_md);
     hki_vs_print(&vs->table, 0, true, &vs->table_md);
 }
