@@ -31,6 +31,8 @@ typedef struct session {
     bool is_accepted;       // the user's input is right; errors from here on are not theirs
     bool is_terminal;       // the progress line is rewritten in place
     uint64_t start_ns;
+    hki_step_report_t since; // sums of times since the progress line was printed
+    int since_steps;
     double held_out_loss;
     double bigram_nats; // of the held-out part; 0: not known
 } session_t;
@@ -57,6 +59,12 @@ static hk_status_t session_open(session_t *session)
     hk_status_t status;
 
     HKI_TRY(status = hk_comm_open(NULL, &session->comm), done);
+    if (values->nranks > 0 && values->nranks != hk_comm_size(session->comm)) {
+        return HKI_FAIL(HK_ERR_INVALID_ARG,
+                        "-n %d, and the launcher has started %d ranks; leave -n out or make them "
+                        "equal",
+                        values->nranks, hk_comm_size(session->comm));
+    }
     HKI_TRY(status = hki_train_configure(values, hk_comm_size(session->comm), &session->config),
             done);
     session->is_first = hk_comm_rank(session->comm) == 0;
@@ -118,25 +126,31 @@ static void intro_print(session_t *session)
     (void)fflush(stdout);
 }
 
-/** The progress line. */
-static void progress_print(const session_t *session, int step, const hki_step_report_t *report)
+/** The progress line: speeds are those since the line before. */
+static void progress_print(session_t *session, int step, const hki_step_report_t *report)
 {
     const hki_train_config_t *config = &session->config;
     const int steps = config->rate.steps;
     const int every = steps > PROGRESS_LINES ? steps / PROGRESS_LINES : 1;
-    const double tokens = (double)config->batch * hki_train_tokens(config);
-    const double step_s = (double)report->step_ns / 1e9;
     const double passed_s = (double)(hki_clock_ns() - session->start_ns) / 1e9;
     const int left_s = (int)(passed_s / step * (steps - step) + 0.5);
+    hki_step_report_t *since = &session->since;
 
+    since->step_ns += report->step_ns;
+    since->comm_ns += report->comm_ns;
+    session->since_steps++;
     if (!session->is_terminal && step != 1 && step != steps && step % every != 0) {
         return;
     }
+    const double tokens = (double)session->since_steps * config->batch * hki_train_tokens(config);
     printf("%sstep %d/%d  loss %.4f  %.0f tokens/s  communication %.0f %%  %d:%02d left%s",
-           session->is_terminal ? "\r" : "", step, steps, report->loss, tokens / step_s,
-           100.0 * (double)report->comm_ns / (double)report->step_ns, left_s / 60, left_s % 60,
-           session->is_terminal && step != steps ? "  " : "\n");
+           session->is_terminal ? "\r\033[K" : "", step, steps, report->loss,
+           tokens / (double)since->step_ns * 1e9,
+           100.0 * (double)since->comm_ns / (double)since->step_ns, left_s / 60, left_s % 60,
+           session->is_terminal && step != steps ? "" : "\n");
     (void)fflush(stdout);
+    *since = (hki_step_report_t){0};
+    session->since_steps = 0;
 }
 
 static hk_status_t step_record(session_t *session, int step, const hki_step_report_t *report)
@@ -267,10 +281,11 @@ int hki_train_run(const hki_train_values_t *values)
     HKI_TRY(status = finish(&session), done);
     status = hk_barrier(session.comm, NULL, NULL);
 done:
-    if (status != HK_OK) {
+    const bool is_usage = session.comm != NULL && !session.is_accepted;
+    // all ranks read the same input: one of them says what is wrong with it
+    if (status != HK_OK && (!is_usage || hk_comm_rank(session.comm) == 0)) {
         (void)hki_tool_failed(&hki_train_command);
     }
-    const bool is_usage = session.comm != NULL && !session.is_accepted;
     session_close(&session);
     return status == HK_OK ? 0 : is_usage ? HKI_EXIT_USAGE : HKI_EXIT_FAILED;
 }
