@@ -52,6 +52,9 @@ static void child(const job_t *job, const char *const *args, int out)
     for (int fd = 3; fd < FILES_MAX; fd++) {
         (void)close(fd); // also those that our own caller left open
     }
+    for (int number = 1; number < SIGRTMIN; number++) {
+        (void)signal(number, SIG_DFL); // our own caller may ignore some
+    }
     (void)setenv("HOCKET_TEST_MARK", job->mark, 1);
     (void)setenv("TMPDIR", job->folder, 1);
     if (chdir(job->folder) == 0) {

@@ -4,6 +4,7 @@
  */
 #include "support/hk_test.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,31 @@ static void signals_reach_every_rank(void **state)
     }
 }
 
+static void what_the_caller_ignores_stays_ignored(void **state)
+{
+    static const char script[] =
+        "trap '' HUP; exec \"$0\" run -n 2 sh -c 'echo ready $HOCKET_RANK; "
+        "while [ ! -e go ]; do sleep 0.01; done'";
+    const char *const args[] = {"run", "-n", "1", "sh", "-c", script, job_tool(), NULL};
+    char file[96];
+
+    (void)state;
+    job_start(&job, args);
+    job_expect(&job, "ready 0");
+    job_expect(&job, "ready 1");
+    assert_int_equal(kill(job_rank_pid(&job, 0), SIGHUP), 0); // the inner launcher
+    (void)snprintf(file, sizeof(file), "%s/go", job.folder);
+    FILE *go = fopen(file, "we");
+    assert_non_null(go);
+    assert_int_equal(fclose(go), 0);
+    while (job_rank_pid(&job, 0) > 0) { // the shells see the file, then it may go
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(job_end(&job), 0);
+    assert_false(job_has(&job, "signal"));
+}
+
 static void a_second_signal_kills(void **state)
 {
     (void)state;
@@ -269,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_program_that_is_not_there_is_127),
         cmocka_unit_test(lines_stay_whole_and_carry_their_rank),
         cmocka_unit_test(signals_reach_every_rank),
+        cmocka_unit_test(what_the_caller_ignores_stays_ignored),
         cmocka_unit_test(a_second_signal_kills),
         cmocka_unit_test(a_job_can_be_stopped_and_continued),
         cmocka_unit_test(no_rank_outlives_a_killed_launcher),

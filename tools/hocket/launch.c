@@ -350,7 +350,11 @@ static hk_status_t prepare(launch_t *launch)
     (void)sigemptyset(&mask);
     (void)sigaddset(&mask, SIGCHLD);
     for (int i = 0; i < PASSED_COUNT; i++) {
-        (void)sigaddset(&mask, passed_signals[i]);
+        struct sigaction old = {.sa_handler = SIG_DFL};
+        (void)sigaction(passed_signals[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) { // nohup, and shells for what runs in the background
+            (void)sigaddset(&mask, passed_signals[i]);
+        }
     }
     (void)signal(SIGCHLD, SIG_DFL); // ignored by a parent, children would end without a trace
     (void)sigprocmask(SIG_BLOCK, &mask, &launch->job.old_mask);
@@ -497,7 +501,12 @@ int hki_launch_self(const hki_launch_opts_t *opts, int argc, char **argv)
 bool hki_launch_is_rank(void)
 {
     static const char *const names[] = {
-        "HOCKET_RANK", "RANK", "SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+        "HOCKET_RANK",
+        "RANK",
+        "SLURM_STEP_ID" /* not SLURM_PROCID: batch scripts have it too */,
+        "PMIX_RANK",
+        "OMPI_COMM_WORLD_RANK",
+        "PMI_RANK"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (getenv(names[i]) != NULL) {

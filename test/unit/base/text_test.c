@@ -21,7 +21,7 @@ static void appends_keep_their_order_over_many_growths(void **state)
     assert_int_equal(text.length, 8000);
     assert_int_equal(strlen(text.data), 8000);
     for (int i = 0; i < 2000; i++) {
-        char want[8];
+        char want[16];
         (void)snprintf(want, sizeof(want), "%04d", i);
         assert_memory_equal(text.data + 4 * i, want, 4);
     }
