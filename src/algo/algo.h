@@ -46,6 +46,13 @@ typedef struct hki_cost_params {
     double gamma_ns; /**< one byte reduced [ns/byte] */
 } hki_cost_params_t;
 
+/** What each algorithm costs here, by its place in hki_algo_all(). */
+enum { HKI_ALGOS_MAX = 64 };
+typedef struct hki_costs {
+    hki_cost_params_t common; /**< of those that were not measured, and of sends */
+    hki_cost_params_t of[HKI_ALGOS_MAX];
+} hki_costs_t;
+
 /** What one rank on the critical path does, per operation. Times follow from hki_cost_params_t. */
 typedef struct hki_cost {
     double messages;      /**< messages one after the other (rounds) */
@@ -75,8 +82,11 @@ const hki_algo_t *hki_algo_all(int *count_out);
 /** The algorithm of that name, or NULL. */
 const hki_algo_t *hki_algo_find(hki_coll_t coll, const char *name);
 
-/** Predicted time [ns]. */
-double hki_algo_time(const hki_algo_t *algo, const hki_cost_params_t *params, int nranks,
+/** The same for all algorithms. */
+void hki_costs_init(hki_costs_t *costs, const hki_cost_params_t *common);
+
+/** Predicted time [ns]. `algo` is one of hki_algo_all(). */
+double hki_algo_time(const hki_algo_t *algo, const hki_costs_t *costs, int nranks,
                      double block_bytes);
 
 /**
@@ -86,7 +96,7 @@ double hki_algo_time(const hki_algo_t *algo, const hki_cost_params_t *params, in
  * @param any_order       algorithms that do not keep the canonical order are allowed
  * @param needs_blocks    only algorithms in block form (v forms)
  */
-const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_cost_params_t *params, int nranks,
+const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_costs_t *costs, int nranks,
                                   double block_bytes, bool any_order, bool needs_blocks);
 
 #endif /* HKI_ALGO_ALGO_H */

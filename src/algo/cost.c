@@ -10,16 +10,26 @@
 
 #include "base/error.h"
 
-double hki_algo_time(const hki_algo_t *algo, const hki_cost_params_t *params, int nranks,
+void hki_costs_init(hki_costs_t *costs, const hki_cost_params_t *common)
+{
+    costs->common = *common;
+    for (int i = 0; i < HKI_ALGOS_MAX; i++) {
+        costs->of[i] = *common;
+    }
+}
+
+double hki_algo_time(const hki_algo_t *algo, const hki_costs_t *costs, int nranks,
                      double block_bytes)
 {
     const hki_cost_t cost = algo->cost(nranks, block_bytes);
+    int count;
+    const hki_cost_params_t *params = &costs->of[algo - hki_algo_all(&count)];
 
     return params->alpha_ns * cost.messages + params->beta_ns * cost.sent_bytes +
            params->gamma_ns * cost.reduced_bytes;
 }
 
-const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_cost_params_t *params, int nranks,
+const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_costs_t *costs, int nranks,
                                   double block_bytes, bool any_order, bool needs_blocks)
 {
     const hki_algo_t *best = NULL;
@@ -34,7 +44,7 @@ const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_cost_params_t *para
             (!any_order && !algo->is_tree_order)) {
             continue;
         }
-        const double ns = hki_algo_time(algo, params, nranks, block_bytes);
+        const double ns = hki_algo_time(algo, costs, nranks, block_bytes);
 
         if (best == NULL || ns < best_ns) {
             best = algo;

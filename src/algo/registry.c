@@ -26,6 +26,8 @@ static const hki_algo_t g_algos[] = {
 #undef HKI_ALGO
 };
 
+_Static_assert(sizeof(g_algos) / sizeof(g_algos[0]) <= HKI_ALGOS_MAX, "raise HKI_ALGOS_MAX");
+
 const char *hki_coll_name(hki_coll_t coll)
 {
     switch (coll) {

@@ -263,13 +263,3 @@ const hki_algo_t *hki_choice_find(const hki_choice_t *choice, hki_coll_t coll, s
     }
     return NULL;
 }
-
-const hki_cost_params_t *hki_cost_params(const char *transport)
-{
-    // One cache line from core to core; a staged byte is copied twice, at memory speed.
-    static const hki_cost_params_t shm = {.alpha_ns = 350.0, .beta_ns = 0.12, .gamma_ns = 0.05};
-    // Threads read payloads where they lie: one copy.
-    static const hki_cost_params_t local = {.alpha_ns = 350.0, .beta_ns = 0.06, .gamma_ns = 0.05};
-
-    return strcmp(transport, "local") == 0 ? &local : &shm;
-}

@@ -29,7 +29,4 @@ const hki_algo_t *hki_choice_find(const hki_choice_t *choice, hki_coll_t coll, s
 /** The algorithm of that name. @return HK_OK, HK_ERR_INVALID_ARG (lists those that exist) */
 hk_status_t hki_algo_named(hki_coll_t coll, const char *name, const hki_algo_t **algo_out);
 
-/** What links and cores cost, by the name of the transport. */
-const hki_cost_params_t *hki_cost_params(const char *transport);
-
 #endif /* HKI_COMM_CHOICE_H */

@@ -107,6 +107,7 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts, cons
     comm->order = opts->order;
     comm->birth = hki_fork_count();
     comm->failure.rank = -1;
+    hki_fit_load(ep->ops->name, ep->nranks, &comm->costs);
     (void)pthread_mutex_init(&comm->mutex, NULL);
     if (parent != NULL) {
         HKI_TRY(status = hki_choice_copy(parent->choice, &comm->choice), fail);

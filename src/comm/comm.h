@@ -20,6 +20,7 @@
 #include <hocket/comm.h>
 
 #include "comm/choice.h"
+#include "comm/fit.h"
 #include "comm/p2p.h"
 #include "comm/plan.h"
 #include "exec/exec.h"
@@ -49,6 +50,7 @@ struct hk_comm {
     int open_timeout_ms;
     hk_order_t order;
     hki_choice_t *choice; /**< owned; forced algorithms, or NULL */
+    hki_costs_t costs;    /**< what the others are chosen by */
     hki_engine_t *engine; /**< owned */
     hki_p2p_t *p2p;       /**< owned */
     hki_plans_t plans;

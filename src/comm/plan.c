@@ -63,7 +63,7 @@ static hk_status_t choose(const hk_comm_t *comm, const hki_plan_key_t *key, size
     }
     if (algo == NULL) {
         *algo_out =
-            hki_algo_choose(coll, hki_cost_params(comm->ep->ops->name), comm->nranks,
+            hki_algo_choose(coll, &comm->costs, comm->nranks,
                             (double)block_bytes, key->order == HK_ORDER_ANY, key->is_vector != 0);
         return HK_OK;
     }
@@ -218,7 +218,7 @@ static hk_status_t plan_fill(hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t
 
     if (count == 0) { // nothing to move, but it synchronises
         const hki_algo_t *barrier =
-            hki_algo_choose(HKI_COLL_BARRIER, hki_cost_params(comm->ep->ops->name), comm->nranks,
+            hki_algo_choose(HKI_COLL_BARRIER, &comm->costs, comm->nranks,
                             0.0, false, false);
 
         plan->tile_count = 1;

@@ -37,7 +37,7 @@ void hki_machine_cpu(char model[HKI_MACHINE_BYTES])
     hki_machine_cpu_in(text, model);
 }
 
-void hki_machine_key(const char *model, int cores, char key[HKI_MACHINE_BYTES])
+void hki_machine_key(const char *model, long cores, char key[HKI_MACHINE_BYTES])
 {
     size_t used = 0;
 
@@ -49,7 +49,7 @@ void hki_machine_key(const char *model, int cores, char key[HKI_MACHINE_BYTES])
         }
     }
     used -= used > 0 && key[used - 1] == '-';
-    (void)snprintf(key + used, HKI_MACHINE_BYTES - used, "-%d", cores);
+    (void)snprintf(key + used, HKI_MACHINE_BYTES - used, "-%ld", cores);
 }
 
 hk_status_t hki_cache_folder(char *path, size_t path_bytes)

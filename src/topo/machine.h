@@ -17,9 +17,9 @@ void hki_machine_cpu(char model[HKI_MACHINE_BYTES]);
 /** The model in the text of /proc/cpuinfo; the same fallback. */
 void hki_machine_cpu_in(const char *cpuinfo, char model[HKI_MACHINE_BYTES]);
 
-/** A name for files: the model in small letters, digits and '-', and the cores this process may
- *  use, "intel-r-xeon-r-platinum-8480-2". */
-void hki_machine_key(const char *model, int cores, char key[HKI_MACHINE_BYTES]);
+/** A name for files: the model in small letters, digits and '-', and the number of cores,
+ *  "intel-r-xeon-r-platinum-8480-2". */
+void hki_machine_key(const char *model, long cores, char key[HKI_MACHINE_BYTES]);
 
 /**
  * The user's cache folder of hocket, $XDG_CACHE_HOME/hocket or ~/.cache/hocket. It may not exist.

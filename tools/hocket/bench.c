@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "comm/choice.h"
+#include "comm/fit.h"
 #include "dtype/reduce.h"
 #include "file.h"
 #include "launch.h"
@@ -437,6 +438,7 @@ static hk_status_t run_rank(hki_bench_t *bench, rows_t *rows)
     const size_t bytes = buffer_bytes(bench->values, bench->nranks);
     hk_status_t status = HK_OK;
 
+    hki_fit_load(bench->nranks == 1 ? "local" : "shm", bench->nranks, &bench->costs);
     bench->samples_max = SAMPLES_MAX;
     bench->samples = hki_calloc(SAMPLES_MAX, sizeof(*bench->samples));
     if (bench->samples == NULL) {

@@ -90,8 +90,10 @@ typedef struct hki_bench {
     char *out;
     double *samples; /**< (samples_max,) */
     size_t samples_max;
-    uint64_t seed;   /**< of the inputs now in `in` */
-    bool is_inplace; /**< of the case being measured */
+    uint64_t seed;     /**< of the inputs now in `in` */
+    bool is_inplace;   /**< of the case being measured */
+    const char *algo;  /**< of the case being measured; NULL: as the communicator chooses */
+    hki_costs_t costs; /**< what the communicator chooses by */
 } hki_bench_t;
 
 /** "all_reduce" and the like, "send_recv". */

@@ -264,7 +264,7 @@ static double bus_factor(int coll, int nranks)
 static hk_status_t predict(const hki_bench_t *bench, hki_bench_row_t *row)
 {
     const hki_bench_values_t *values = bench->values;
-    const hki_cost_params_t *params = hki_cost_params("shm");
+    const hki_costs_t *costs = &bench->costs;
     const hki_coll_t coll = (hki_coll_t)row->what.coll;
     const size_t block = row->what.count * hk_dtype_bytes(row->what.dtype);
     const char *forced = values->algo != NULL ? values->algo : getenv("HOCKET_ALGO");
@@ -272,7 +272,7 @@ static hk_status_t predict(const hki_bench_t *bench, hki_bench_row_t *row)
 
     row->algo = "";
     if (row->what.coll >= HKI_COLL_COUNT) {
-        row->predicted_us = (params->alpha_ns + params->beta_ns * (double)block) / 1e3;
+        row->predicted_us = (costs->common.alpha_ns + costs->common.beta_ns * (double)block) / 1e3;
         return HK_OK;
     }
     const hk_status_t status = hki_choice_create("--algo", forced != NULL ? forced : "", &choice);
@@ -281,11 +281,11 @@ static hk_status_t predict(const hki_bench_t *bench, hki_bench_row_t *row)
     }
     const hki_algo_t *algo = hki_choice_find(choice, coll, block);
     if (algo == NULL) {
-        algo = hki_algo_choose(coll, params, bench->nranks, (double)block,
+        algo = hki_algo_choose(coll, costs, bench->nranks, (double)block,
                                values->order == HK_ORDER_ANY, false);
     }
     row->algo = algo->name;
-    row->predicted_us = hki_algo_time(algo, params, bench->nranks, (double)block) / 1e3;
+    row->predicted_us = hki_algo_time(algo, costs, bench->nranks, (double)block) / 1e3;
     hki_choice_destroy(&choice);
     return HK_OK;
 }

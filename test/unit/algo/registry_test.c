@@ -24,15 +24,24 @@ static void names_are_unique_within_a_collective_and_found(void **state)
     assert_string_equal(hki_coll_name(HKI_COLL_COUNT), "?");
 }
 
+static hki_costs_t costs_of(const hki_cost_params_t *params)
+{
+    hki_costs_t costs;
+
+    hki_costs_init(&costs, params);
+    return costs;
+}
+
 static void every_collective_has_one_in_block_form_and_tree_order(void **state)
 {
-    const hki_cost_params_t params = {.alpha_ns = 300, .beta_ns = 0.1, .gamma_ns = 0.05};
+    const hki_costs_t costs =
+        costs_of(&(hki_cost_params_t){.alpha_ns = 300, .beta_ns = 0.1, .gamma_ns = 0.05});
     (void)state;
 
     for (int coll = 0; coll < HKI_COLL_COUNT; coll++) {
         for (int nranks = 1; nranks <= 9; nranks++) {
             const hki_algo_t *algo =
-                hki_algo_choose((hki_coll_t)coll, &params, nranks, 1e3, false, true);
+                hki_algo_choose((hki_coll_t)coll, &costs, nranks, 1e3, false, true);
 
             assert_true(algo->coll == (hki_coll_t)coll && algo->is_block_form);
             assert_true(algo->is_tree_order);
@@ -42,24 +51,26 @@ static void every_collective_has_one_in_block_form_and_tree_order(void **state)
 
 static void latency_decides_small_sizes_and_bytes_large_ones(void **state)
 {
-    const hki_cost_params_t params = {.alpha_ns = 1000, .beta_ns = 0.1, .gamma_ns = 0.1};
+    const hki_costs_t costs =
+        costs_of(&(hki_cost_params_t){.alpha_ns = 1000, .beta_ns = 0.1, .gamma_ns = 0.1});
     const hki_coll_t coll = HKI_COLL_ALL_REDUCE;
     (void)state;
 
-    assert_string_equal(hki_algo_choose(coll, &params, 16, 8, false, false)->name, "doubling");
-    assert_string_equal(hki_algo_choose(coll, &params, 16, 1e8, false, false)->name, "halving");
-    assert_string_equal(hki_algo_choose(HKI_COLL_BROADCAST, &params, 16, 8, false, false)->name,
+    assert_string_equal(hki_algo_choose(coll, &costs, 16, 8, false, false)->name, "doubling");
+    assert_string_equal(hki_algo_choose(coll, &costs, 16, 1e8, false, false)->name, "halving");
+    assert_string_equal(hki_algo_choose(HKI_COLL_BROADCAST, &costs, 16, 8, false, false)->name,
                         "binomial");
-    assert_string_equal(hki_algo_choose(HKI_COLL_ALL_TO_ALL, &params, 16, 8, false, false)->name,
+    assert_string_equal(hki_algo_choose(HKI_COLL_ALL_TO_ALL, &costs, 16, 8, false, false)->name,
                         "bruck");
-    assert_string_equal(hki_algo_choose(HKI_COLL_ALL_TO_ALL, &params, 16, 1e6, false, false)->name,
+    assert_string_equal(hki_algo_choose(HKI_COLL_ALL_TO_ALL, &costs, 16, 1e6, false, false)->name,
                         "direct");
 }
 
 static void an_algorithm_of_any_order_is_chosen_only_on_request(void **state)
 {
     // only messages cost: in canonical order none has fewer than the ring's one on two ranks
-    const hki_cost_params_t params = {.alpha_ns = 1, .beta_ns = 1, .gamma_ns = 1};
+    const hki_costs_t costs =
+        costs_of(&(hki_cost_params_t){.alpha_ns = 1, .beta_ns = 1, .gamma_ns = 1});
     int count;
     const hki_algo_t *algos = hki_algo_all(&count);
     (void)state;
@@ -67,13 +78,13 @@ static void an_algorithm_of_any_order_is_chosen_only_on_request(void **state)
     for (int coll = 0; coll < HKI_COLL_COUNT; coll++) {
         for (double bytes = 1; bytes < 1e9; bytes *= 10) {
             const hki_algo_t *algo =
-                hki_algo_choose((hki_coll_t)coll, &params, 5, bytes, false, false);
+                hki_algo_choose((hki_coll_t)coll, &costs, 5, bytes, false, false);
             const hki_algo_t *any =
-                hki_algo_choose((hki_coll_t)coll, &params, 5, bytes, true, false);
+                hki_algo_choose((hki_coll_t)coll, &costs, 5, bytes, true, false);
 
             assert_true(algo->is_tree_order);
-            assert_true(hki_algo_time(any, &params, 5, bytes) <=
-                        hki_algo_time(algo, &params, 5, bytes));
+            assert_true(hki_algo_time(any, &costs, 5, bytes) <=
+                        hki_algo_time(algo, &costs, 5, bytes));
         }
     }
     for (int i = 0; i < count; i++) { // the ring is any, all else canonical

@@ -1,0 +1,195 @@
+/*
+ * The file of measured costs. Method: read whole, line by line; nothing of it counts unless all of
+ * it is right, so that a torn or foreign file cannot make ranks choose oddly.
+ */
+#include "comm/fit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/env.h"
+#include "topo/file.h"
+#include "topo/machine.h"
+
+#define FIRST_LINE "hocket fit 1"
+#define COST_MAX   1e9 /* ns; more is no measurement */
+
+enum { LINE_BYTES = 128, WORD_BYTES = 32, PATH_BYTES = 4096 };
+
+void hki_fit_preset(const char *transport, hki_costs_t *costs)
+{
+    // One cache line from core to core; a staged byte is copied twice, at memory speed.
+    static const hki_cost_params_t shm = {.alpha_ns = 350.0, .beta_ns = 0.12, .gamma_ns = 0.05};
+    // Threads read payloads where they lie: one copy.
+    static const hki_cost_params_t local = {.alpha_ns = 350.0, .beta_ns = 0.06, .gamma_ns = 0.05};
+
+    hki_costs_init(costs, strcmp(transport, "local") == 0 ? &local : &shm);
+}
+
+static bool is_cost(double value)
+{
+    return value >= 0.0 && value <= COST_MAX; // false for NaN
+}
+
+/** Three numbers and nothing more. */
+static bool read_params(const char *text, hki_cost_params_t *params)
+{
+    double *const values[] = {&params->alpha_ns, &params->beta_ns, &params->gamma_ns};
+
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        char *end = NULL;
+        *values[i] = strtod(text, &end);
+        if (end == text || !is_cost(*values[i])) {
+            return false;
+        }
+        text = end;
+    }
+    return text[strspn(text, " \t\r")] == '\0';
+}
+
+/** The word at *text, which moves behind it and the blanks that follow. */
+static bool read_word(const char **text, char word[WORD_BYTES])
+{
+    const size_t length = strcspn(*text, " \t\r");
+
+    if (length == 0 || length >= WORD_BYTES) {
+        return false;
+    }
+    memcpy(word, *text, length);
+    word[length] = '\0';
+    *text += length;
+    *text += strspn(*text, " \t\r");
+    return true;
+}
+
+/** One line after the first. */
+static bool read_line(const char *line, hki_costs_t *costs, bool *has_common)
+{
+    char first[WORD_BYTES];
+    char second[WORD_BYTES];
+    hki_cost_params_t params;
+    int count = 0;
+    const hki_algo_t *algos = hki_algo_all(&count);
+
+    if (!read_word(&line, first)) {
+        return line[0] == '\0'; // an empty line
+    }
+    if (strcmp(first, "common") == 0) {
+        if (*has_common || !read_params(line, &params)) {
+            return false;
+        }
+        hki_costs_init(costs, &params);
+        *has_common = true;
+        return true;
+    }
+    if (!*has_common || !read_word(&line, second) || !read_params(line, &params)) {
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        if (strcmp(hki_coll_name(algos[i].coll), first) == 0 &&
+            strcmp(algos[i].name, second) == 0) {
+            costs->of[i] = params;
+        }
+    }
+    return true;
+}
+
+int hki_fit_parse(const char *text, hki_costs_t *costs_out)
+{
+    hki_costs_t costs;
+    char line[LINE_BYTES];
+    bool has_common = false;
+    int number = 1;
+
+    memset(&costs, 0, sizeof(costs));
+    for (;; number++) {
+        const size_t length = strcspn(text, "\n");
+        if (length >= sizeof(line)) {
+            return number;
+        }
+        memcpy(line, text, length);
+        line[length] = '\0';
+        const bool is_right =
+            number == 1 ? strcmp(line, FIRST_LINE) == 0 : read_line(line, &costs, &has_common);
+        if (!is_right) {
+            return number;
+        }
+        if (text[length] == '\0') {
+            break;
+        }
+        text += length + 1;
+    }
+    if (!has_common) {
+        return number;
+    }
+    *costs_out = costs;
+    return 0;
+}
+
+void hki_fit_format(const hki_costs_t *costs, const bool *is_measured, hki_text_t *text)
+{
+    int count = 0;
+    const hki_algo_t *algos = hki_algo_all(&count);
+
+    hki_text_add(text, FIRST_LINE "\ncommon %.6g %.6g %.6g\n", costs->common.alpha_ns,
+                 costs->common.beta_ns, costs->common.gamma_ns);
+    for (int i = 0; i < count; i++) {
+        if (is_measured[i]) {
+            hki_text_add(text, "%s %s %.6g %.6g %.6g\n", hki_coll_name(algos[i].coll),
+                         algos[i].name, costs->of[i].alpha_ns, costs->of[i].beta_ns,
+                         costs->of[i].gamma_ns);
+        }
+    }
+}
+
+hk_status_t hki_fit_path(const char *transport, int nranks, char *path, size_t path_bytes)
+{
+    char folder[PATH_BYTES];
+    char model[HKI_MACHINE_BYTES];
+    char key[HKI_MACHINE_BYTES];
+
+    if (hki_cache_folder(folder, sizeof(folder)) != HK_OK) {
+        return HK_ERR_UNSUPPORTED;
+    }
+    hki_machine_cpu(model);
+    hki_machine_key(model, sysconf(_SC_NPROCESSORS_ONLN), key); // not those of this rank
+    const int length =
+        snprintf(path, path_bytes, "%s/fit-%s-%s-%d", folder, key, transport, nranks);
+    return length > 0 && (size_t)length < path_bytes ? HK_OK : HK_ERR_UNSUPPORTED;
+}
+
+void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out)
+{
+    const char *named = hki_env_value(HKI_ENV_FIT);
+    char path[PATH_BYTES];
+    char text[HKI_FILE_TEXT_BYTES];
+    int line = 0;
+
+    hki_fit_preset(transport, costs_out);
+    if (named != NULL && strcmp(named, "off") == 0) {
+        return;
+    }
+    if (named == NULL || strcmp(named, "auto") == 0) {
+        named = NULL;
+        if (hki_fit_path(transport, nranks, path, sizeof(path)) != HK_OK) {
+            return;
+        }
+    }
+    const char *source = named != NULL ? named : path;
+    if (hki_file_read(source, text, sizeof(text)) > 0) {
+        line = hki_fit_parse(text, costs_out);
+    } else if (named != NULL) {
+        line = 1;
+    }
+    if (line != 0) {
+        hki_log(HKI_LOG_WARN, "comm",
+                "%s: line %d is not what hocket bench --fit writes; built-in costs are used: "
+                "remove the file or measure again",
+                source, line);
+    }
+}

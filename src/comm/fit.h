@@ -1,0 +1,51 @@
+/**
+ * @file fit.h
+ * @brief Costs that `hocket bench --fit` has measured on this machine: their file, and constants
+ *        for where there is none.
+ *
+ * There is one file for each processor model, number of cores, transport and number of ranks, in
+ * the user's cache folder. All ranks of a job must see the same costs, since all must choose the
+ * same algorithms: they are processes of one user on one host and read the same file, which is
+ * replaced whole. (Should it be replaced while a job starts, the job may end with
+ * HK_ERR_MISMATCH, which names both algorithms; it does not give wrong results.)
+ *
+ *     hocket fit 1
+ *     common 350 0.12 0.05
+ *     all_reduce direct 340.5 0.11 0.04
+ *
+ * A line holds alpha [ns a message], beta [ns a byte] and gamma [ns a byte reduced].
+ */
+#ifndef HKI_COMM_FIT_H
+#define HKI_COMM_FIT_H
+
+#include "algo/algo.h"
+#include "base/text.h"
+
+/** Constants that are sane on any machine. @param transport  "shm" or "local" */
+void hki_fit_preset(const char *transport, hki_costs_t *costs);
+
+/**
+ * Read the text of a file. Algorithms it does not name get its common costs; names that are not
+ * known here are skipped, so that files of other versions serve.
+ *
+ * @param[out] costs_out  set on success only
+ * @return 0, or the number of the first line that cannot be right
+ */
+int hki_fit_parse(const char *text, hki_costs_t *costs_out);
+
+/** The text of a file. @param is_measured  (HKI_ALGOS_MAX,): which algorithms get a line */
+void hki_fit_format(const hki_costs_t *costs, const bool *is_measured, hki_text_t *text);
+
+/** Where the file is, whether or not there is one. @return HK_OK, HK_ERR_UNSUPPORTED (no home; no
+ *  text is stored) */
+HK_NODISCARD hk_status_t hki_fit_path(const char *transport, int nranks, char *path,
+                                      size_t path_bytes);
+
+/**
+ * The costs of a communicator: the file that HOCKET_FIT names, else that of hki_fit_path(), else
+ * the constants. A file that cannot be right, or a named one that cannot be read, gives one warning
+ * and the constants.
+ */
+void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out);
+
+#endif /* HKI_COMM_FIT_H */
