@@ -250,18 +250,27 @@ fail:
     return status;
 }
 
-/** Peers that wait for what is under way here get an error at once. */
+/** Peers that wait for what is under way here, or read data that the caller may now overwrite, get
+ *  an error at once. */
 static void fail_unfinished(hk_comm_t *comm)
 {
     const hki_op_t *op = hki_engine_oldest(comm->engine);
+    const hki_p2p_op_t *send = hki_p2p_landing(comm->p2p);
+    char what[HKI_FAILURE_TEXT_BYTES / 2];
     char text[HKI_FAILURE_TEXT_BYTES];
 
-    if (op != NULL && !comm->ep->ops->is_failed(comm->ep)) {
-        (void)snprintf(text, sizeof(text),
-                       "rank %d closed the communicator while its operation %u, %s, was under way",
-                       comm->rank, (unsigned)op->op_number, op->announcement.signature);
-        comm->ep->ops->fail(comm->ep, HK_ERR_PEER_FAILED, comm->rank, text);
+    if ((op == NULL && send == NULL) || comm->ep->ops->is_failed(comm->ep)) {
+        return;
     }
+    if (op != NULL) {
+        (void)snprintf(what, sizeof(what), "operation %u, %s,", (unsigned)op->op_number,
+                       op->announcement.signature);
+    } else {
+        hki_p2p_describe(send, what, sizeof(what));
+    }
+    (void)snprintf(text, sizeof(text), "rank %d closed the communicator while its %s was under way",
+                   comm->rank, what);
+    comm->ep->ops->fail(comm->ep, HK_ERR_PEER_FAILED, comm->rank, text);
 }
 
 void hk_comm_close(hk_comm_t **comm)

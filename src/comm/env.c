@@ -114,21 +114,44 @@ static hk_status_t parse_bytes(const char *name, const char *text, size_t *value
     return HK_OK;
 }
 
+/** Seconds, with up to three decimals, as milliseconds; -1 stays -1. By hand: the decimal point of
+ *  strtod() is that of the program's locale. */
+static hk_status_t parse_seconds(const char *name, const char *text, int *ms_out)
+{
+    const char *at = text;
+    int64_t ms = 0;
+
+    for (; *at >= '0' && *at <= '9' && ms <= INT_MAX; at++) {
+        ms = 10 * ms + 1000 * (int64_t)(*at - '0');
+    }
+    bool is_number = at != text;
+    if (*at == '.') {
+        int unit = 100;
+        for (at++; *at >= '0' && *at <= '9'; at++) {
+            ms += (int64_t)(*at - '0') * unit;
+            unit /= 10;
+            is_number = true;
+        }
+    }
+    if (strcmp(text, "-1") == 0) {
+        ms = -1;
+    } else if (!is_number || *at != '\0' || ms > INT_MAX) {
+        return HKI_FAIL(HK_ERR_INVALID_ARG,
+                        "%s=\"%s\" must be a number of seconds like 30 or 0.5, at most %d, or -1 "
+                        "for none",
+                        name, text, INT_MAX / 1000);
+    }
+    *ms_out = (int)ms;
+    return HK_OK;
+}
+
 /** Seconds into milliseconds, if the option still has its default. */
 static hk_status_t seconds_option(hki_env_t variable, int preset, int *option)
 {
     const char *name = g_table[variable].name;
     const char *text = value_of(name);
-    int seconds = 0;
 
-    if (text == NULL || *option != preset) {
-        return HK_OK;
-    }
-    const hk_status_t status = parse_int(name, text, -1, INT_MAX / 1000, &seconds);
-    if (status == HK_OK) {
-        *option = seconds < 0 ? -1 : seconds * 1000;
-    }
-    return status;
+    return text == NULL || *option != preset ? HK_OK : parse_seconds(name, text, option);
 }
 
 static hk_status_t order_option(hk_comm_opts_t *opts)

@@ -265,6 +265,9 @@ static hk_status_t take_data(hki_p2p_t *p2p, int peer)
     }
     HKI_ASSERT(message.bytes <= op->bytes - op->moved);
     memcpy(op->data + op->moved, message.payload, message.bytes);
+    if (message.is_direct && ep->ops->is_failed(ep)) { // its owner may have given up, and gone on
+        return ep->ops->peek(ep, p2p->data_lane, peer, &message);
+    }
     ep->ops->release(ep, p2p->data_lane, peer);
     op->moved += message.bytes;
     if (op->moved == op->bytes) {
@@ -476,6 +479,16 @@ int hki_p2p_waits_for(const hki_p2p_t *p2p)
         return -1;
     }
     return p2p->oldest->peer;
+}
+
+const hki_p2p_op_t *hki_p2p_landing(const hki_p2p_t *p2p)
+{
+    for (int r = 0; r < p2p->ep->nranks; r++) {
+        if (p2p->peers[r].to_land.first != NULL) {
+            return p2p->peers[r].to_land.first;
+        }
+    }
+    return NULL;
 }
 
 const hki_p2p_op_t *hki_p2p_overdue(hki_p2p_t *p2p, uint64_t now_ns)

@@ -74,6 +74,8 @@ size_t hki_p2p_pending(const hki_p2p_t *p2p);
 int hki_p2p_waits_for(const hki_p2p_t *p2p);
 /** One whose deadline is not after `now_ns`, or NULL. */
 const hki_p2p_op_t *hki_p2p_overdue(hki_p2p_t *p2p, uint64_t now_ns);
+/** A send whose data a peer may be reading where it lies, or NULL. */
+const hki_p2p_op_t *hki_p2p_landing(const hki_p2p_t *p2p);
 /** "receive of 4 f32 with tag 7 from rank 2 (0 of 16 bytes done)" */
 void hki_p2p_describe(const hki_p2p_op_t *op, char *text, size_t text_bytes);
 

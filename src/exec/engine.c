@@ -374,7 +374,7 @@ int hki_engine_waits_for(const hki_engine_t *engine)
             oldest = lane;
         }
     }
-    return oldest == NULL ? -1 : hki_run_waits_for(oldest);
+    return oldest == NULL ? -1 : hki_run_waits_for(engine->ep, oldest);
 }
 
 void hki_engine_watch(hki_engine_t *engine)

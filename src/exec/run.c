@@ -246,10 +246,13 @@ hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
     return are_sends_read(ep, lane, UINT32_MAX) ? HK_OK : HK_IN_PROGRESS;
 }
 
-int hki_run_waits_for(const hki_lane_t *lane)
+int hki_run_waits_for(const hki_endpoint_t *ep, const hki_lane_t *lane)
 {
     const bool is_fenced = lane->pending_first < lane->pending_count;
 
+    if (!lane->is_begun) {
+        return ep->ops->run_waits_for(ep, lane->stream);
+    }
     if (lane->pc >= lane->schedule->step_count) {
         return is_fenced ? lane->pending[lane->pending_first].peer : -1;
     }

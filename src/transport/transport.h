@@ -93,6 +93,8 @@ typedef struct hki_endpoint_ops {
     bool (*is_consumed)(hki_endpoint_t *ep, int lane, int peer, uint64_t ticket);
     /** A new run begins on this lane: see "Staging memory" above. */
     hk_status_t (*begin_run)(hki_endpoint_t *ep, int lane);
+    /** The peer whose reading begin_run() waits for, or -1. */
+    int (*run_waits_for)(const hki_endpoint_t *ep, int lane);
     /** Would this memory be sent direct, without HKI_SEND_COPIED? */
     bool (*is_direct)(const hki_endpoint_t *ep, const void *memory, size_t bytes);
 

@@ -54,6 +54,7 @@ typedef struct launch {
     struct pollfd *polls; /**< (3 + 2 nranks,) owned */
     hki_sink_t sinks[2];
     int signal_fd;
+    int started;      /**< ranks */
     int running;      /**< ranks started and not done */
     int first_failed; /**< rank, or -1 */
     phase_t phase;
@@ -273,7 +274,7 @@ static int poll_timeout_ms(const launch_t *launch)
 static void step(launch_t *launch)
 {
     struct pollfd *polls = launch->polls;
-    const int nranks = launch->opts->nranks;
+    const int nranks = launch->started; // poll() refuses more entries than files may be open
 
     polls[0] = (struct pollfd){.fd = launch->signal_fd, .events = POLLIN};
     for (int i = 0; i < 2; i++) {
@@ -374,6 +375,7 @@ static hk_status_t start_all(launch_t *launch)
         if (status != HK_OK) {
             return status;
         }
+        launch->started++;
         launch->running++;
         for (int i = 0; i < 2; i++) {
             state->streams[i].fd = pipes[i];

@@ -13,6 +13,7 @@ enum {
     LINE_BYTES_MAX = 1 << 16,
     ROOM_BYTES = 1 << 20,   /* a sink with more than this waiting stops its streams */
     READ_BYTES = 1 << 16,   /* what a pipe holds */
+    DRAIN_READS = 64,       /* more than the largest pipe holds; what has escaped may write on */
     PIECE_BYTES = PIPE_BUF, /* what a pipe that poll() calls writable takes without blocking */
 };
 
@@ -110,7 +111,7 @@ void hki_stream_read(hki_stream_t *stream)
 
 void hki_stream_drain(hki_stream_t *stream)
 {
-    while (read_once(stream)) {
+    for (int i = 0; i < DRAIN_READS && read_once(stream); i++) {
     }
     hki_stream_close(stream);
 }

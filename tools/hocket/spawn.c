@@ -114,7 +114,7 @@ static bool set_environment(const hki_job_t *job, int rank)
 {
     char seconds[32];
 
-    (void)snprintf(seconds, sizeof(seconds), "%.6g", job->opts->timeout_s);
+    (void)snprintf(seconds, sizeof(seconds), "%.3f", job->opts->timeout_s);
     if (job->opts->timeout_s > 0 && (setenv("HOCKET_TIMEOUT", seconds, 1) != 0 ||
                                      setenv("HOCKET_OPEN_TIMEOUT", seconds, 0) != 0)) {
         return false;

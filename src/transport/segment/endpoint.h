@@ -79,6 +79,7 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
 void hki_segment_release(hki_endpoint_t *ep, int lane, int peer);
 bool hki_segment_is_consumed(hki_endpoint_t *ep, int lane, int peer, uint64_t ticket);
 hk_status_t hki_segment_begin_run(hki_endpoint_t *ep, int lane);
+int hki_segment_run_waits_for(const hki_endpoint_t *ep, int lane);
 bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes);
 void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement);
 hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
@@ -96,17 +97,17 @@ hk_status_t hki_segment_group_join(hki_endpoint_t *ep, const int *ranks, int nra
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
-#define HKI_SEGMENT_OPS(transport_name)                                                 \
-    {                                                                                   \
-        .name = (transport_name), .send = hki_segment_send, .peek = hki_segment_peek,   \
-        .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,         \
-        .begin_run = hki_segment_begin_run, .is_direct = hki_segment_is_direct,         \
-        .announce = hki_segment_announce, .announced = hki_segment_announced,           \
-        .wait = hki_segment_wait, .blame = hki_segment_blame, .fail = hki_segment_fail, \
-        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,             \
-        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,           \
-        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,   \
-        .close = hki_segment_close,                                                     \
+#define HKI_SEGMENT_OPS(transport_name)                                                           \
+    {                                                                                             \
+        .name = (transport_name), .send = hki_segment_send, .peek = hki_segment_peek,             \
+        .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,                   \
+        .begin_run = hki_segment_begin_run, .run_waits_for = hki_segment_run_waits_for,           \
+        .is_direct = hki_segment_is_direct, .announce = hki_segment_announce,                     \
+        .announced = hki_segment_announced, .wait = hki_segment_wait, .blame = hki_segment_blame, \
+        .fail = hki_segment_fail, .failure = hki_segment_failure,                                 \
+        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,                   \
+        .mem_free = hki_segment_mem_free, .group_offer = hki_segment_group_offer,                 \
+        .group_join = hki_segment_group_join, .close = hki_segment_close,                         \
     }
 
 /* Making the first group of a world. */
@@ -191,7 +192,16 @@ static inline void hki_segment_show_busy(hki_segment_t *seg)
     }
 }
 
-/** "rank 3 (pid 4711)", or "rank 3" for a thread. `rank` is of the group. */
+/**
+ * A rank of the job that is no member of this group and was killed, failed, or is stopped: what
+ * members of the group do may follow from that. Writes "rank 3 of the job (pid 4711) is stopped".
+ *
+ * @return false: there is none, or it is not known
+ */
+bool hki_segment_outsider(const hki_segment_t *seg, char *text, size_t text_bytes);
+
+/** "rank 3 (pid 4711)"; "rank 1 (rank 3 of the job, pid 4711)"; or "rank 3" for a thread. `rank` is
+ *  of the group. */
 void hki_segment_describe(const hki_segment_t *seg, int rank, char *text, size_t text_bytes);
 
 #endif /* HKI_TRANSPORT_SEGMENT_ENDPOINT_H */

@@ -23,11 +23,15 @@ static uint64_t failure_pack(hk_status_t status, int rank)
 
 void hki_segment_describe(const hki_segment_t *seg, int rank, char *text, size_t text_bytes)
 {
+    const int world_rank = seg->world_ranks[rank];
+
     if (seg->world->pids == NULL) {
         (void)snprintf(text, text_bytes, "rank %d", rank);
+    } else if (world_rank == rank) {
+        (void)snprintf(text, text_bytes, "rank %d (pid %d)", rank, seg->world->pids[rank]);
     } else {
-        (void)snprintf(text, text_bytes, "rank %d (pid %d)", rank,
-                       seg->world->pids[seg->world_ranks[rank]]);
+        (void)snprintf(text, text_bytes, "rank %d (rank %d of the job, pid %d)", rank, world_rank,
+                       seg->world->pids[world_rank]);
     }
 }
 

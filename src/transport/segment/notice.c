@@ -112,11 +112,45 @@ static const char *excuse(const hki_segment_t *seg, int rank)
     }
 }
 
+static bool is_member(const hki_segment_t *seg, int world_rank)
+{
+    for (int rank = 0; rank < seg->base.nranks; rank++) {
+        if (seg->world_ranks[rank] == world_rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hki_segment_outsider(const hki_segment_t *seg, char *text, size_t text_bytes)
+{
+    hki_world_t *world = seg->world;
+    const bool is_asked = true;
+    char how[128];
+
+    for (int rank = 0; world->pids != NULL && rank < world->nranks; rank++) {
+        if (is_member(seg, rank)) {
+            continue;
+        }
+        (void)snprintf(how, sizeof(how), "is stopped");
+        if (world->ops->is_stopped(world, rank) ||
+            (world->ops->find_dead(world, &rank, &is_asked, 1) == 0 &&
+             world->ops->describe_end(world, rank, how, sizeof(how)) &&
+             strcmp(how, "exited with status 0") != 0)) {
+            (void)snprintf(text, text_bytes, "rank %d of the job (pid %d) %s", rank,
+                           world->pids[rank], how);
+            return true;
+        }
+    }
+    return false;
+}
+
 int hki_segment_blame(hki_endpoint_t *ep, char *text, size_t text_bytes)
 {
     hki_segment_t *seg = hki_segment_of(ep);
     const uint64_t now_ns = hki_clock_ns();
     char who[64];
+    char outsider[160] = "";
     int culprit = -1;
     const char *what = "is stopped";
 
@@ -125,6 +159,7 @@ int hki_segment_blame(hki_endpoint_t *ep, char *text, size_t text_bytes)
             culprit = rank;
         }
     }
+    const bool is_stopped = culprit >= 0;
     if (culprit < 0) {
         culprit = chain_end(seg, now_ns);
         for (int rank = 0; rank < seg->base.nranks && culprit < 0; rank++) {
@@ -137,6 +172,8 @@ int hki_segment_blame(hki_endpoint_t *ep, char *text, size_t text_bytes)
         return -1;
     }
     hki_segment_describe(seg, culprit, who, sizeof(who));
-    (void)snprintf(text, text_bytes, "%s %s", who, what);
+    const bool is_own = is_stopped || !hki_segment_outsider(seg, outsider, sizeof(outsider));
+    (void)snprintf(text, text_bytes, "%s %s%s%s", who, what, is_own ? "" : "; ",
+                   is_own ? "" : outsider);
     return culprit;
 }

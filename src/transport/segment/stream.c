@@ -254,6 +254,14 @@ hk_status_t hki_segment_begin_run(hki_endpoint_t *ep, int lane)
     return HK_OK;
 }
 
+int hki_segment_run_waits_for(const hki_endpoint_t *ep, int lane)
+{
+    const hki_staging_t *staging = &hki_segment_of_const(ep)->staging[lane];
+    const hki_staging_half_t *next = &staging->halves[1 - staging->current];
+
+    return next->nreaders > 0 ? next->readers[next->nreaders - 1] : -1;
+}
+
 bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes)
 {
     const hki_world_t *world = hki_segment_of_const(ep)->world;

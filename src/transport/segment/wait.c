@@ -103,14 +103,19 @@ static void fail_for(hki_segment_t *seg, int peer)
         state == HKI_RANK_EXITED ? "has exited without closing the communicator" : "died";
     char who[64];
     char how[128] = "has closed the communicator";
-    char text[256];
+    char outsider[160] = "";
+    char text[400];
 
     hki_segment_describe(seg, peer, who, sizeof(who));
     if (state != HKI_RANK_CLOSED &&
         !seg->world->ops->describe_end(seg->world, seg->world_ranks[peer], how, sizeof(how))) {
         (void)snprintf(how, sizeof(how), "%s", fallback);
     }
-    (void)snprintf(text, sizeof(text), "%s %s", who, how);
+    // who leaves before his time has often lost somebody in another group
+    const bool is_alone = (state != HKI_RANK_CLOSED && state != HKI_RANK_EXITED) ||
+                          !hki_segment_outsider(seg, outsider, sizeof(outsider));
+    (void)snprintf(text, sizeof(text), "%s %s%s%s", who, how, is_alone ? "" : "; ",
+                   is_alone ? "" : outsider);
     hki_segment_fail(&seg->base, HK_ERR_PEER_FAILED, peer, text);
 }
 

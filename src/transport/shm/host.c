@@ -76,8 +76,28 @@ __attribute__((format(printf, 4, 5))) static hk_status_t call_off(host_t *host, 
     return HKI_FAIL(status, "%s", verdict->text);
 }
 
-/** "0, 2-5" of the ranks for which (pids[rank] != 0) == has_arrived. */
-static void list_ranks(const host_t *host, bool has_arrived, char *text, size_t text_bytes)
+/** Which ranks a list shows. */
+typedef enum listed {
+    LISTED_ARRIVED,
+    LISTED_MISSING,
+    LISTED_NOT_READY, /**< arrived, but not joined */
+} listed_t;
+
+static bool is_listed(const host_t *host, int rank, listed_t listed)
+{
+    switch (listed) {
+    case LISTED_ARRIVED:
+        return host->pids[rank] != 0;
+    case LISTED_MISSING:
+        return host->pids[rank] == 0;
+    case LISTED_NOT_READY:
+    default:
+        return rank != host->job->rank && !host->is_ready[rank];
+    }
+}
+
+/** "0, 2-5". */
+static void list_ranks(const host_t *host, listed_t listed, char *text, size_t text_bytes)
 {
     const int nranks = host->job->nranks;
     size_t at = 0;
@@ -85,10 +105,10 @@ static void list_ranks(const host_t *host, bool has_arrived, char *text, size_t 
     text[0] = '\0';
     for (int rank = 0; rank < nranks; rank++) {
         int last = rank;
-        if ((host->pids[rank] != 0) != has_arrived) {
+        if (!is_listed(host, rank, listed)) {
             continue;
         }
-        while (last + 1 < nranks && (host->pids[last + 1] != 0) == has_arrived) {
+        while (last + 1 < nranks && is_listed(host, last + 1, listed)) {
             last++;
         }
         const char *comma = at == 0 ? "" : ", ";
@@ -108,12 +128,13 @@ static hk_status_t time_out(host_t *host)
     char here[160];
     char missing[160];
 
-    list_ranks(host, true, here, sizeof(here));
-    list_ranks(host, false, missing, sizeof(missing));
+    list_ranks(host, LISTED_ARRIVED, here, sizeof(here));
+    list_ranks(host, LISTED_MISSING, missing, sizeof(missing));
     if (missing[0] == '\0') {
+        list_ranks(host, LISTED_NOT_READY, missing, sizeof(missing));
         return call_off(host, HK_ERR_TIMED_OUT, -1,
-                        "job %.64s: all %d ranks arrived, but only %d could join in time",
-                        host->job->name, host->job->nranks, host->nready);
+                        "job %.64s: all %d ranks arrived, but not all joined in time; missing %s",
+                        host->job->name, host->job->nranks, missing);
     }
     return call_off(host, HK_ERR_TIMED_OUT, -1,
                     "job %.64s: not all of %d ranks have come in time: arrived %s; missing %s",

@@ -175,6 +175,12 @@ static void variables_override_defaults_only(void **state)
     assert_int_equal(opts.segment_bytes, 4 << 20);
     assert_int_equal(opts.spin, 0);
     opts = hk_comm_opts_default();
+    set("HOCKET_TIMEOUT", "0.25");
+    set("HOCKET_OPEN_TIMEOUT", "1000000.000");
+    assert_ok(hki_env_options(&opts));
+    assert_int_equal(opts.timeout_ms, 250);
+    assert_int_equal(opts.open_timeout_ms, 1000000000);
+    opts = hk_comm_opts_default();
     opts.timeout_ms = 50;
     opts.segment_bytes = 100;
     assert_ok(hki_env_options(&opts));
@@ -185,9 +191,10 @@ static void variables_override_defaults_only(void **state)
 static void malformed_options_are_named(void **state)
 {
     static const char *const wrong[][2] = {
-        {"HOCKET_TIMEOUT", "soon"}, {"HOCKET_TIMEOUT", "-2"},         {"HOCKET_ORDER", "none"},
-        {"HOCKET_SEGMENT", "4X"},   {"HOCKET_SEGMENT", "0"},          {"HOCKET_SEGMENT", "-1"},
-        {"HOCKET_SPIN", "2"},       {"HOCKET_TIMEOUT", "99999999999"}};
+        {"HOCKET_TIMEOUT", "soon"}, {"HOCKET_TIMEOUT", "-2"},          {"HOCKET_ORDER", "none"},
+        {"HOCKET_SEGMENT", "4X"},   {"HOCKET_SEGMENT", "0"},           {"HOCKET_SEGMENT", "-1"},
+        {"HOCKET_SPIN", "2"},       {"HOCKET_TIMEOUT", "99999999999"}, {"HOCKET_TIMEOUT", "."},
+        {"HOCKET_TIMEOUT", "1.5s"}, {"HOCKET_TIMEOUT", "1e3"}};
 
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         hk_comm_opts_t opts = hk_comm_opts_default();

@@ -126,6 +126,13 @@ static inline hk_status_t fake_begin_run(hki_endpoint_t *ep, int lane)
     return fake_chance(fake_net_of(ep), 4) ? HK_IN_PROGRESS : HK_OK;
 }
 
+static inline int fake_run_waits_for(const hki_endpoint_t *ep, int lane)
+{
+    (void)ep;
+    (void)lane;
+    return -1;
+}
+
 static inline bool fake_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes)
 {
     (void)memory;
@@ -190,6 +197,7 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
         .release = fake_release,
         .is_consumed = fake_is_consumed,
         .begin_run = fake_begin_run,
+        .run_waits_for = fake_run_waits_for,
         .is_direct = fake_is_direct,
         .announce = fake_announce,
         .announced = fake_announced,
