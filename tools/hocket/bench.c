@@ -279,7 +279,7 @@ bool hki_bench_has_op(int coll)
            coll == HKI_COLL_REDUCE_SCATTER;
 }
 
-/** The case of a collective at a size. */
+/** The case of a collective at a size, whatever its type. */
 static hki_bench_case_t make_case(const hki_bench_values_t *values, int nranks, int coll,
                                   size_t bytes)
 {
@@ -318,12 +318,20 @@ static bool complete_case(hki_bench_case_t *what, hk_dtype_t dtype, hk_op_t op, 
     return hki_bench_has_op(what->coll) ? hki_reduction_check(&reduction) == HK_OK : is_first_op;
 }
 
+bool hki_bench_case(const hki_bench_t *bench, int coll, size_t bytes, hk_dtype_t dtype, hk_op_t op,
+                    bool is_first_op, hki_bench_case_t *what_out)
+{
+    *what_out = make_case(bench->values, bench->nranks, coll, bytes);
+    return complete_case(what_out, dtype, op, is_first_op);
+}
+
 /** Rows measured so far; kept for the JSON file. */
 typedef struct rows {
     hki_bench_row_t *row;
     size_t count;
     size_t capacity;
     uint64_t wrong;
+    size_t found; /**< contradictions */
 } rows_t;
 
 static hk_status_t keep_row(rows_t *rows, const hki_bench_row_t *row)
@@ -355,9 +363,9 @@ static hk_status_t measure_size(hki_bench_t *bench, int coll, size_t bytes, rows
     for (size_t i = 0; i < values->dtypes.count * values->ops.count && status == HK_OK; i++) {
         const hk_dtype_t dtype = (hk_dtype_t)values->dtypes.value[i / values->ops.count];
         const hk_op_t op = (hk_op_t)values->ops.value[i % values->ops.count];
-        hki_bench_case_t what = make_case(values, bench->nranks, coll, bytes);
+        hki_bench_case_t what;
         hki_bench_row_t row;
-        if (!complete_case(&what, dtype, op, i % values->ops.count == 0)) {
+        if (!hki_bench_case(bench, coll, bytes, dtype, op, i % values->ops.count == 0, &what)) {
             continue;
         }
         status = hki_bench_measure(bench, &what, &row);
@@ -402,6 +410,9 @@ static size_t buffer_bytes(const hki_bench_values_t *values, int nranks)
     if (values->is_lecture) {
         return values->elements * 4 * (size_t)nranks;
     }
+    if (values->is_fit) {
+        most = HKI_BENCH_FIT_BYTES_MAX;
+    }
     for (size_t s = 0; s < values->sizes.count; s++) {
         most = values->sizes.value[s] > most ? values->sizes.value[s] : most;
     }
@@ -432,6 +443,26 @@ static void put_memory(const hki_bench_t *bench, char *memory)
     }
 }
 
+static hk_status_t run_mode(hki_bench_t *bench, rows_t *rows)
+{
+    const hki_bench_values_t *values = bench->values;
+
+    if (values->is_lecture) {
+        return hki_bench_lecture(bench);
+    }
+    if (values->is_fit) {
+        return hki_bench_fit(bench);
+    }
+    if (values->is_explain) {
+        return hki_bench_explain(bench);
+    }
+    hk_status_t status = measure_all(bench, rows);
+    if (status == HK_OK && values->is_check) {
+        status = hki_bench_check_rows(bench, rows->row, rows->count, &rows->found);
+    }
+    return status;
+}
+
 /** Everything between the opening of the communicator and its closing. */
 static hk_status_t run_rank(hki_bench_t *bench, rows_t *rows)
 {
@@ -446,9 +477,12 @@ static hk_status_t run_rank(hki_bench_t *bench, rows_t *rows)
     }
     HKI_TRY(status = get_memory(bench, bytes, &bench->in), done);
     HKI_TRY(status = get_memory(bench, bytes, &bench->out), done);
-    status = bench->values->is_lecture ? hki_bench_lecture(bench) : measure_all(bench, rows);
+    status = run_mode(bench, rows);
     if (status == HK_OK && bench->rank == 0 && bench->values->json != NULL) {
         status = hki_bench_json_write(bench, rows->row, rows->count);
+    }
+    if (status == HK_OK && bench->rank == 0 && bench->values->plot != NULL) {
+        status = hki_bench_plot_write(bench, rows->row, rows->count);
     }
 done:
     put_memory(bench, bench->in);
@@ -478,7 +512,8 @@ static int rank_main(const hki_bench_values_t *values)
         return hki_tool_usage();
     }
     status = run_rank(&bench, &rows);
-    const int result = status != HK_OK ? hki_tool_failed(&bench_command) : rows.wrong > 0;
+    const int result =
+        status != HK_OK ? hki_tool_failed(&bench_command) : rows.wrong + rows.found > 0;
     hki_free(rows.row);
     hk_comm_close(&bench.comm);
     return result;
@@ -521,6 +556,14 @@ static hk_status_t check_values(const hki_bench_values_t *values)
     return HK_OK;
 }
 
+/** --check compares collectives with each other: all of them. */
+static void check_all(hki_choice_list_t *colls)
+{
+    for (colls->count = 0; colls->count < HKI_COLL_COUNT; colls->count++) {
+        colls->value[colls->count] = (int)colls->count;
+    }
+}
+
 static int bench_main(int argc, char **argv)
 {
     hki_bench_values_t values;
@@ -529,6 +572,9 @@ static int bench_main(int argc, char **argv)
 
     if (status >= 0) {
         return status;
+    }
+    if (values.is_check && !hki_option_is_given(&bench_command, &parsed, "colls")) {
+        check_all(&values.colls);
     }
     values.nranks = values.ranks.count > 0 ? (int)values.ranks.value[0] : 0;
     if (values.is_lecture && values.nranks == 0 && !hki_launch_is_rank()) {

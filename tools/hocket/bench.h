@@ -21,6 +21,8 @@ enum { HKI_BENCH_SEND_RECV = HKI_COLL_COUNT };
 #define HKI_BENCH_LOOPS "plain|fresh"
 enum { HKI_BENCH_PLAIN, HKI_BENCH_FRESH };
 
+enum { HKI_BENCH_FIT_BYTES_MAX = 4 << 20 }; /* largest size that --fit measures */
+
 #define HKI_BENCH_SCALAR 2.0 /* factor of HK_PREMULSUM */
 
 typedef struct hki_bench_values {
@@ -72,6 +74,7 @@ typedef struct hki_bench_row {
     const char *algo;              /**< borrowed; "" where none is chosen */
     double time_us;                /**< back to back, median; see --help */
     double p50_us, p99_us, min_us; /**< alone, with a barrier before each */
+    double noise_us;               /**< between the quartiles of what `time_us` is the median of */
     double predicted_us;           /**< 0: not known */
     double algbw, busbw;           /**< [GB/s], 10^9 */
     uint64_t wrong;                /**< elements, of all ranks */
@@ -90,16 +93,25 @@ typedef struct hki_bench {
     char *out;
     double *samples; /**< (samples_max,) */
     size_t samples_max;
-    uint64_t seed;     /**< of the inputs now in `in` */
-    bool is_inplace;   /**< of the case being measured */
-    const char *algo;  /**< of the case being measured; NULL: as the communicator chooses */
-    hki_costs_t costs; /**< what the communicator chooses by */
+    uint64_t seed;          /**< of the inputs now in `in` */
+    bool is_inplace;        /**< of the case being measured */
+    const hki_algo_t *algo; /**< of the case being measured; NULL: as the communicator chooses */
+    hki_costs_t costs;      /**< what the communicator chooses by */
 } hki_bench_t;
 
 /** "all_reduce" and the like, "send_recv". */
 const char *hki_bench_coll_name(int coll);
 /** Does this collective reduce? */
 bool hki_bench_has_op(int coll);
+
+/**
+ * What one line of the table measures: a collective at a size, with a type and an operation.
+ *
+ * @param is_first_op  cases without an operation exist once only
+ * @return false: there is no such case
+ */
+bool hki_bench_case(const hki_bench_t *bench, int coll, size_t bytes, hk_dtype_t dtype, hk_op_t op,
+                    bool is_first_op, hki_bench_case_t *what_out);
 
 /* bench_data.c: inputs that every rank can compute for every other, and the right answers. */
 
@@ -130,6 +142,24 @@ double hki_bench_quantile(const double *sorted, size_t count, double share);
 /** The loop that the peers' drivers have too; fills in the times. Collective. */
 hk_status_t hki_bench_fresh(hki_bench_t *bench, hki_bench_row_t *row);
 
+/* bench_check.c */
+
+/** Measure again what contradicts itself; rank 0 prints it. Collective.
+ *  @param[out] found_out  how many contradictions remain */
+hk_status_t hki_bench_check_rows(hki_bench_t *bench, const hki_bench_row_t *rows, size_t count,
+                                 size_t *found_out);
+
+/* bench_fit.c */
+
+/** Measure all algorithms and store what they cost. Collective; rank 0 prints. */
+hk_status_t hki_bench_fit(hki_bench_t *bench);
+
+/* bench_explain.c */
+
+/** Every algorithm of the collectives at the sizes, predicted and measured. Collective; rank 0
+ *  prints. */
+hk_status_t hki_bench_explain(hki_bench_t *bench);
+
 /* bench_vs.c */
 
 /** `hocket bench --vs`, whole. @return exit status */
@@ -141,6 +171,9 @@ void hki_bench_print_head(const hki_bench_t *bench);
 void hki_bench_print_row(const hki_bench_row_t *row);
 /** The line of JSON that the peers' drivers print. */
 void hki_bench_print_line(const hki_bench_row_t *row);
+/** Draw time against size, a panel a collective. */
+hk_status_t hki_bench_plot_write(const hki_bench_t *bench, const hki_bench_row_t *rows,
+                                 size_t count);
 /** Write all rows; the file appears whole or not at all. */
 hk_status_t hki_bench_json_write(const hki_bench_t *bench, const hki_bench_row_t *rows,
                                  size_t count);

@@ -95,6 +95,18 @@ static hk_status_t operate(const hki_bench_t *bench, const hki_bench_case_t *wha
     }
 }
 
+static hk_coll_opts_t call_opts(const hki_bench_t *bench)
+{
+    hk_coll_opts_t opts = hk_coll_opts_default();
+
+    opts.scalar = HKI_BENCH_SCALAR;
+    if (bench->algo != NULL) {
+        opts.algo = bench->algo->name;
+        opts.order = bench->algo->is_tree_order ? -1 : HK_ORDER_ANY;
+    }
+    return opts;
+}
+
 void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what)
 {
     return place(bench, what).in;
@@ -103,9 +115,8 @@ void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what)
 hk_status_t hki_bench_operate(const hki_bench_t *bench, const hki_bench_case_t *what)
 {
     const buffers_t at = place(bench, what);
-    hk_coll_opts_t opts = hk_coll_opts_default();
+    const hk_coll_opts_t opts = call_opts(bench);
 
-    opts.scalar = HKI_BENCH_SCALAR;
     return operate(bench, what, &at, &opts);
 }
 
@@ -114,9 +125,8 @@ static hk_status_t sample(hki_bench_t *bench, const hki_bench_case_t *what, int 
                           double *ns_out)
 {
     const buffers_t at = place(bench, what);
-    hk_coll_opts_t opts = hk_coll_opts_default();
+    const hk_coll_opts_t opts = call_opts(bench);
 
-    opts.scalar = HKI_BENCH_SCALAR;
     if (fills) {
         bench->seed++;
         hki_bench_fill(bench, what, at.in);
@@ -171,6 +181,13 @@ double hki_bench_quantile(const double *sorted, size_t count, double share)
     const size_t index = (size_t)(share * (double)(count - 1) + 0.5);
 
     return sorted[index];
+}
+
+/** Between the quartiles [us]. */
+static double spread_us(const double *sorted, size_t count)
+{
+    return (hki_bench_quantile(sorted, count, 0.75) - hki_bench_quantile(sorted, count, 0.25)) /
+           1e3;
 }
 
 static int clamp(double value, int low, int high)
@@ -279,7 +296,8 @@ static hk_status_t predict(const hki_bench_t *bench, hki_bench_row_t *row)
     if (status != HK_OK) {
         return status;
     }
-    const hki_algo_t *algo = hki_choice_find(choice, coll, block);
+    const hki_algo_t *algo =
+        bench->algo != NULL ? bench->algo : hki_choice_find(choice, coll, block);
     if (algo == NULL) {
         algo = hki_algo_choose(coll, costs, bench->nranks, (double)block,
                                values->order == HK_ORDER_ANY, false);
@@ -304,11 +322,13 @@ static hk_status_t plain(hki_bench_t *bench, hki_bench_row_t *row)
     row->p99_us = hki_bench_quantile(bench->samples, singles, 0.99) / 1e3;
     row->min_us = bench->samples[0] / 1e3;
     row->time_us = row->p50_us;
+    row->noise_us = spread_us(bench->samples, singles);
     row->iterations = effort.singles;
     row->batch = effort.batch;
     if (effort.batch > 1) {
         HKI_TRY(status = collect(bench, what, effort.batch, (size_t)effort.batches), done);
         row->time_us = hki_bench_quantile(bench->samples, (size_t)effort.batches, 0.5) / 1e3;
+        row->noise_us = spread_us(bench->samples, (size_t)effort.batches);
     }
 done:
     return status;

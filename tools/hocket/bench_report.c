@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "bench.h"
+#include "bench_plot.h"
 #include "file.h"
 
 void hki_bench_print_head(const hki_bench_t *bench)
@@ -115,5 +116,33 @@ hk_status_t hki_bench_json_write(const hki_bench_t *bench, const hki_bench_row_t
     }
     const hk_status_t status = hki_file_put(bench->values->json, text);
     cJSON_free(text);
+    return status;
+}
+
+hk_status_t hki_bench_plot_write(const hki_bench_t *bench, const hki_bench_row_t *rows,
+                                 size_t count)
+{
+    hki_plot_t *plot = hki_calloc(1, sizeof(*plot));
+    hki_text_t svg = {0};
+    char series[HKI_PLOT_NAME_BYTES];
+
+    if (plot == NULL) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "plot of %zu rows", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const hki_bench_row_t *row = &rows[i];
+        (void)snprintf(series, sizeof(series), "%s%s%s", hk_dtype_name(row->what.dtype),
+                       hki_bench_has_op(row->what.coll) ? " " : "",
+                       hki_bench_has_op(row->what.coll) ? hk_op_name(row->what.op) : "");
+        hki_plot_add(plot, hki_bench_coll_name(row->what.coll), series, (double)row->bytes,
+                     row->time_us);
+    }
+    hki_plot_svg(plot, &svg);
+    const bool is_failed = svg.is_failed || plot->is_failed;
+    const hk_status_t status = is_failed ? HKI_FAIL(HK_ERR_NO_MEMORY, "plot of %zu rows", count)
+                                         : hki_file_put(bench->values->plot, svg.data);
+    hki_plot_fini(plot);
+    hki_free(plot);
+    hki_text_fini(&svg);
     return status;
 }

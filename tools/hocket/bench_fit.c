@@ -1,0 +1,148 @@
+/*
+ * `hocket bench --fit`. Method: every algorithm of every collective is measured at a few sizes. A
+ * first least squares over all of them gives the common alpha, beta and gamma of this transport; a
+ * second one for each algorithm gives its own alpha, and one factor for its bytes, since the bytes
+ * it moves and those it reduces grow together and cannot be told apart.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "bench.h"
+#include "bench_solve.h"
+#include "comm/fit.h"
+#include "file.h"
+#include "topo/machine.h"
+
+static const size_t fit_sizes[] = {8, 1024, 16384, 131072, 1048576, HKI_BENCH_FIT_BYTES_MAX};
+
+enum { SIZES = sizeof(fit_sizes) / sizeof(fit_sizes[0]), PATH_BYTES = 4096 };
+
+/** Measurements, one after the other; those of algorithm i are [first[i], first[i + 1]). */
+typedef struct fit {
+    hki_solve_row_t rows[HKI_ALGOS_MAX * SIZES];
+    size_t first[HKI_ALGOS_MAX + 1];
+    double errors[HKI_ALGOS_MAX];
+    bool is_measured[HKI_ALGOS_MAX];
+    hki_costs_t costs;
+} fit_t;
+
+/** One algorithm at all sizes. */
+static hk_status_t measure_algo(hki_bench_t *bench, const hki_algo_t *algo, fit_t *fit, size_t *at)
+{
+    const size_t sizes = algo->coll == HKI_COLL_BARRIER ? 1 : SIZES;
+    hk_status_t status = HK_OK;
+
+    for (size_t s = 0; s < sizes && status == HK_OK; s++) {
+        hki_bench_case_t what;
+        hki_bench_row_t row;
+        (void)hki_bench_case(bench, (int)algo->coll, fit_sizes[s], HK_F32, HK_SUM, true, &what);
+        bench->algo = algo;
+        status = hki_bench_measure(bench, &what, &row);
+        bench->algo = NULL;
+        if (status == HK_OK) {
+            const double block = (double)(what.count * hk_dtype_bytes(what.dtype));
+            const hki_cost_t cost = algo->cost(bench->nranks, block);
+            fit->rows[(*at)++] = (hki_solve_row_t){
+                .terms = {cost.messages, cost.sent_bytes, cost.reduced_bytes},
+                .time = row.time_us * 1e3,
+            };
+        }
+    }
+    return status;
+}
+
+/** Both least squares. */
+static void solve(fit_t *fit, int count)
+{
+    hki_cost_params_t common;
+    double x[HKI_SOLVE_TERMS_MAX];
+
+    (void)hki_solve(fit->rows, fit->first[count], HKI_SOLVE_TERMS_MAX, x);
+    common = (hki_cost_params_t){.alpha_ns = x[0], .beta_ns = x[1], .gamma_ns = x[2]};
+    hki_costs_init(&fit->costs, &common);
+    for (int i = 0; i < count; i++) {
+        hki_solve_row_t own[SIZES];
+        const size_t n = fit->first[i + 1] - fit->first[i];
+        for (size_t s = 0; s < n; s++) {
+            own[s] = fit->rows[fit->first[i] + s];
+            own[s].terms[1] = common.beta_ns * own[s].terms[1] + common.gamma_ns * own[s].terms[2];
+        }
+        fit->errors[i] = hki_solve(own, n, 2, x);
+        fit->costs.of[i] = (hki_cost_params_t){
+            .alpha_ns = x[0],
+            .beta_ns = x[1] * common.beta_ns,
+            .gamma_ns = x[1] * common.gamma_ns,
+        };
+        fit->is_measured[i] = n > 0;
+    }
+}
+
+static void print(const fit_t *fit, int count)
+{
+    const hki_algo_t *algos = hki_algo_all(&count);
+
+    (void)printf("# %-14s %-14s %12s %14s %14s %8s\n", "collective", "algorithm", "alpha ns",
+                 "beta ns/byte", "gamma ns/byte", "error %");
+    (void)printf("  %-14s %-14s %12.1f %14.5f %14.5f\n", "common", "-", fit->costs.common.alpha_ns,
+                 fit->costs.common.beta_ns, fit->costs.common.gamma_ns);
+    for (int i = 0; i < count; i++) {
+        (void)printf("  %-14s %-14s %12.1f %14.5f %14.5f %8.0f\n", hki_coll_name(algos[i].coll),
+                     algos[i].name, fit->costs.of[i].alpha_ns, fit->costs.of[i].beta_ns,
+                     fit->costs.of[i].gamma_ns, 100.0 * fit->errors[i]);
+    }
+}
+
+/** To the user's cache folder. */
+static hk_status_t store(const fit_t *fit, int nranks)
+{
+    char folder[PATH_BYTES];
+    char path[PATH_BYTES];
+    hki_text_t text = {0};
+    hk_status_t status;
+
+    if (hki_cache_folder(folder, sizeof(folder)) != HK_OK ||
+        hki_fit_path("shm", nranks, path, sizeof(path)) != HK_OK) {
+        return HKI_FAIL(HK_ERR_UNSUPPORTED, "there is no folder to store the costs in: neither "
+                                            "XDG_CACHE_HOME nor HOME is an absolute path; set one");
+    }
+    hki_fit_format(&fit->costs, fit->is_measured, &text);
+    HKI_TRY(status = text.is_failed ? HKI_FAIL(HK_ERR_NO_MEMORY, "text of %s", path) : HK_OK, done);
+    HKI_TRY(status = hki_folder_create(folder), done);
+    HKI_TRY(status = hki_file_put(path, text.data), done);
+    (void)printf("# stored in %s\n", path);
+done:
+    hki_text_fini(&text);
+    return status;
+}
+
+hk_status_t hki_bench_fit(hki_bench_t *bench)
+{
+    fit_t *fit = hki_calloc(1, sizeof(*fit));
+    hk_status_t status = HK_OK;
+    int count = 0;
+    size_t at = 0;
+    const hki_algo_t *algos = hki_algo_all(&count);
+
+    if (fit == NULL) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "measurements, %zu bytes", sizeof(*fit));
+    }
+    if (bench->rank == 0) {
+        (void)printf("# hocket %s bench --fit: %d ranks, %d algorithms, %d sizes\n", hk_version(),
+                     bench->nranks, count, (int)SIZES);
+        (void)fflush(stdout);
+    }
+    for (int i = 0; i < count && status == HK_OK; i++) {
+        fit->first[i] = at;
+        status = measure_algo(bench, &algos[i], fit, &at);
+        fit->first[i + 1] = at;
+    }
+    if (status == HK_OK && bench->rank == 0) {
+        solve(fit, count);
+        print(fit, count);
+        status = store(fit, bench->nranks);
+    }
+    hki_free(fit);
+    return status;
+}
