@@ -12,7 +12,7 @@
 #include "mlp.h"
 #include "mlp_alone.h"
 
-enum { MY_ROWS = ROWS / RANKS };
+enum { MY_ROWS = ROWS / RANKS, WEIGHTS = DIM * DIM };
 
 static hk_status_t train(hk_comm_t *comm, float *losses)
 {
@@ -37,8 +37,8 @@ static hk_status_t train(hk_comm_t *comm, float *losses)
             memcpy(x, dx, sizeof(x));
             layer_backward(&layers[l], 0, MY_ROWS, x, dx);
             // a layer's gradients travel while those of the layers below are computed
-            status = hk_all_reduce(comm, layers[l].dw, layers[l].dw, DIM * DIM, HK_F32, HK_SUM,
-                                   NULL, &requests[l]);
+            status = hk_all_reduce(comm, layers[l].dw, layers[l].dw, WEIGHTS, HK_F32, HK_SUM, NULL,
+                                   &requests[l]);
         }
         const hk_status_t ended = hk_request_wait_all(requests, LAYERS);
         status = status == HK_OK ? ended : status;

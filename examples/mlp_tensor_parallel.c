@@ -12,7 +12,7 @@
 #include "mlp.h"
 #include "mlp_alone.h"
 
-enum { MY_COLUMNS = DIM / RANKS, PART = ROWS * MY_COLUMNS };
+enum { MY_COLUMNS = DIM / RANKS, PART = ROWS * MY_COLUMNS, ALL = ROWS * DIM };
 
 /* Blocks (RANKS, ROWS, MY_COLUMNS) of a gather <-> columns of (ROWS, DIM). */
 static void columns_join(const float *blocks, float *x)
@@ -53,7 +53,7 @@ static hk_status_t train(hk_comm_t *comm, float *losses)
         for (int l = LAYERS - 1; status == HK_OK && l >= 0; l--) {
             columns_take(dx, rank, part);
             layer_backward(&layers[l], 0, ROWS, part, dx);
-            status = hk_all_reduce(comm, dx, dx, ROWS * DIM, HK_F32, HK_SUM, NULL, NULL);
+            status = hk_all_reduce(comm, dx, dx, ALL, HK_F32, HK_SUM, NULL, NULL);
             layer_step(&layers[l]);
         }
     }

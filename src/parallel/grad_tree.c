@@ -124,7 +124,7 @@ float *hki_grad_tree_finish(hki_grad_tree_t *tree)
 
 double hki_tree_sum(const double *values, int n)
 {
-    double levels[LEVELS_MAX];
+    double levels[LEVELS_MAX] = {0};
     double sum = 0;
     bool is_empty = true;
 

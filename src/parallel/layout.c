@@ -292,8 +292,8 @@ static void traffic_explain(const hki_layout_t *layout, hki_text_t *text)
                  "stage", "call", "axis", "when", "calls", "bytes each", "sent by a rank");
     for (int s = 0; s < layout->shape.sizes[HKI_AXIS_PIPE]; s++) {
         const int n = hki_layout_moves(layout, s, moves);
-        const size_t ranks =
-            (size_t)(layout->shape.sizes[HKI_AXIS_DATA] * layout->shape.sizes[HKI_AXIS_MODEL]);
+        const size_t ranks = (size_t)layout->shape.sizes[HKI_AXIS_DATA] *
+                             (size_t)layout->shape.sizes[HKI_AXIS_MODEL];
         for (int m = 0; m < n; m++) {
             hki_text_add(text, "%-21s %5d  %-10s %-6s %-29s %6zu %12zu %14zu\n", moves[m].what, s,
                          moves[m].call, hki_axis_name(moves[m].axis), moves[m].when, moves[m].calls,

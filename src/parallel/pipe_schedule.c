@@ -192,7 +192,9 @@ static void cell_draw(const run_t *run, int stage, const hki_pipe_action_t *acti
     }
     char *at =
         run->canvas + (size_t)stage * run->line_bytes + MARGIN + (size_t)(run->slot - 1) * CELL;
-    memcpy(at, cell, strlen(cell) < CELL ? strlen(cell) : CELL);
+    for (int i = 0; i < CELL && cell[i] != '\0'; i++) {
+        at[i] = cell[i]; // between spaces: no zero byte
+    }
 }
 
 /** Let every stage whose next action is ready take it. @return stages that did */

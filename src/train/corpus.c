@@ -164,7 +164,7 @@ void hki_corpus_close(hki_corpus_t **corpus)
     if (*corpus == NULL) {
         return;
     }
-    for (int i = 0; i < (*corpus)->nsources; i++) {
+    for (int i = 0; (*corpus)->sources != NULL && i < (*corpus)->nsources; i++) {
         if ((*corpus)->sources[i].file != NULL) {
             (void)fclose((*corpus)->sources[i].file);
         }
@@ -320,7 +320,7 @@ hk_status_t hki_corpus_held_window(hki_corpus_t *corpus, int index, int nwindows
 static hk_status_t pairs_visit(hki_corpus_t *corpus, size_t first, size_t last, double *counts,
                                double *cost)
 {
-    int32_t ids[BLOCK_TOKENS];
+    int32_t ids[BLOCK_TOKENS] = {0};
 
     for (size_t at = first; at + 1 < last; at += BLOCK_TOKENS - 1) { // blocks share a token
         const size_t count = last - at < BLOCK_TOKENS ? last - at : BLOCK_TOKENS;

@@ -184,25 +184,31 @@ static hk_status_t evaluate(session_t *session, int step)
     return status;
 }
 
+static hk_status_t step_run(session_t *session, int step)
+{
+    const int every = session->values->eval_every;
+    hki_step_report_t report;
+    hk_status_t status = hki_trainer_step(session->trainer, &report);
+
+    if (status == HK_OK && session->is_first) {
+        progress_print(session, step, &report);
+        status = step_record(session, step, &report);
+    }
+    if (status == HK_OK &&
+        (step == session->config.rate.steps || (every > 0 && step % every == 0))) {
+        status = evaluate(session, step);
+    }
+    return status;
+}
+
 static hk_status_t train(session_t *session)
 {
-    const int steps = session->config.rate.steps;
-    const int every = session->values->eval_every;
     hk_status_t status = HK_OK;
 
     session->start_ns = hki_clock_ns();
-    for (int step = 1; step <= steps; step++) {
-        hki_step_report_t report;
-        HKI_TRY(status = hki_trainer_step(session->trainer, &report), done);
-        if (session->is_first) {
-            progress_print(session, step, &report);
-            HKI_TRY(status = step_record(session, step, &report), done);
-        }
-        if (step == steps || (every > 0 && step % every == 0)) {
-            HKI_TRY(status = evaluate(session, step), done);
-        }
+    for (int step = 1; status == HK_OK && step <= session->config.rate.steps; step++) {
+        status = step_run(session, step);
     }
-done:
     return status;
 }
 
@@ -270,6 +276,7 @@ static hk_status_t finish(session_t *session)
 int hki_train_run(const hki_train_values_t *values)
 {
     session_t session = {.values = values};
+    bool is_usage;
     hk_status_t status;
 
     HKI_TRY(status = session_open(&session), done);
@@ -281,7 +288,7 @@ int hki_train_run(const hki_train_values_t *values)
     HKI_TRY(status = finish(&session), done);
     status = hk_barrier(session.comm, NULL, NULL);
 done:
-    const bool is_usage = session.comm != NULL && !session.is_accepted;
+    is_usage = session.comm != NULL && !session.is_accepted;
     // all ranks read the same input: one of them says what is wrong with it
     if (status != HK_OK && (!is_usage || hk_comm_rank(session.comm) == 0)) {
         (void)hki_tool_failed(&hki_train_command);

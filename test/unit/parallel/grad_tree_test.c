@@ -7,8 +7,6 @@
  */
 #include "support/hk_test.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "parallel/grad_tree.h"
 
@@ -57,7 +55,7 @@ static void adds_in_the_canonical_order(void **state)
         const float *got = hki_grad_tree_finish(sum);
         for (size_t i = 0; i < COUNT; i++) {
             const float want = tree(0, n, i);
-            if (memcmp(&got[i], &want, sizeof(want)) != 0) {
+            if (got[i] != want) {
                 fail_msg("%d units, element %zu: got %a, want %a", n, i, (double)got[i],
                          (double)want);
             }
@@ -81,7 +79,7 @@ static void continues_over_ranks(void **state)
         }
         const float got = (parts[0] + parts[1]) + (parts[2] + parts[3]);
         const float want = tree(0, 4 * each, 0);
-        if (memcmp(&got, &want, sizeof(want)) != 0) {
+        if (got != want) {
             fail_msg("4 ranks of %d units: got %a, want %a", each, (double)got, (double)want);
         }
     }
@@ -111,7 +109,7 @@ static void sums_scalars_in_the_same_order(void **state)
     for (int n = 0; n <= UNITS_MAX; n++) {
         const double got = hki_tree_sum(values, n);
         const double want = tree_of(values, n);
-        if (memcmp(&got, &want, sizeof(want)) != 0) {
+        if (got != want) {
             fail_msg("%d values: got %a, want %a", n, got, want);
         }
     }

@@ -19,7 +19,10 @@ typedef struct fixture {
     hki_layout_t layout;
 } fixture_t;
 
-enum { ACTIVATION_BYTES = 2 * 4 * 8 * 4 };
+enum {
+    ACTIVATION_BYTES = 2 * 4 * 8 * 4,
+    SUMS = 8 * 4 * (2 + 2), // units, layers, forward and backward
+};
 
 static hk_status_t fixture_open(fixture_t *fixture, const char *mesh)
 {
@@ -116,7 +119,7 @@ static void sums_in_every_block_when_matrices_are_divided(void **state)
     (void)state;
 
     assert_ok(fixture_open(&fixture, "model=2"));
-    check_move(&fixture, 0, "block sums", HKI_AXIS_MODEL, 8 * 4 * (2 + 2), ACTIVATION_BYTES);
+    check_move(&fixture, 0, "block sums", HKI_AXIS_MODEL, SUMS, ACTIVATION_BYTES);
     fixture_close(&fixture);
 }
 

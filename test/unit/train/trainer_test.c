@@ -163,8 +163,10 @@ static results_t config_run(const hki_train_config_t *config, const char *mesh)
             fail_msg("%s %s, rank %d: %s (%s)", mesh, pipeline, r, ranks[r].error,
                      hk_status_text(ranks[r].status));
         }
-        if (memcmp(ranks[r].results.losses, ranks[0].results.losses, sizeof(double) * STEPS) != 0) {
-            fail_msg("%s %s: rank %d has other losses than rank 0", mesh, pipeline, r);
+        for (int step = 0; step < STEPS; step++) {
+            if (ranks[r].results.losses[step] != ranks[0].results.losses[step]) {
+                fail_msg("%s %s: rank %d has other losses than rank 0", mesh, pipeline, r);
+            }
         }
     }
     return ranks[0].results;
