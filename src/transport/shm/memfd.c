@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -19,6 +20,14 @@
 
 hk_status_t hki_memfd_create(const char *label, uint64_t bytes, int *fd_out)
 {
+    struct rlimit limit;
+
+    // going beyond this limit raises a signal
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY,
+                        "memory file: %llu bytes needed, files may have %llu; see ulimit -f",
+                        (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
+    }
     int fd = memfd_create(label, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
     if (fd < 0 && errno == EINVAL) {

@@ -9,7 +9,8 @@
 
 #include <hocket/base.h>
 
-/** A file of `bytes` bytes that takes no memory yet. @return HK_OK, HK_ERR_SYSTEM */
+/** A file of `bytes` bytes that takes no memory yet. @return HK_OK, HK_ERR_NO_MEMORY (the
+ *  limit of file sizes), HK_ERR_SYSTEM */
 hk_status_t hki_memfd_create(const char *label, uint64_t bytes, int *fd_out);
 
 /** Make a part real, zeroed, so that touching it cannot fail later.
