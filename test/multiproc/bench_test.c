@@ -1,0 +1,193 @@
+/*
+ * `hocket bench` in its special modes, with the smallest budgets: that they run, write what they
+ * promise, and read it again. Times are not looked at.
+ */
+#include "support/hk_test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job.h"
+
+enum { PATH_BYTES = 512 };
+
+static job_t job;
+static char folder[64]; // of the test: what jobs write, and their cache
+
+/** folder/name, valid until the next call but one. */
+static const char *in_folder(const char *name)
+{
+    static char paths[2][PATH_BYTES];
+    static int next;
+    char *path = paths[next++ % 2];
+
+    (void)snprintf(path, PATH_BYTES, "%s/%s", folder, name);
+    return path;
+}
+
+/** The start of a file; removes it. "" if there is none. */
+static const char *take_file(const char *path)
+{
+    static char text[1 << 16];
+    FILE *file = fopen(path, "r");
+
+    text[0] = '\0';
+    if (file != NULL) {
+        text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+        (void)fclose(file);
+        (void)unlink(path);
+    }
+    return text;
+}
+
+/** The only file of the cache. */
+static void find_fit(char *path)
+{
+    const char *cache = in_folder("hocket");
+    DIR *dir = opendir(cache);
+
+    assert_non_null(dir);
+    path[0] = '\0';
+    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        if (strncmp(entry->d_name, "fit-", 4) == 0) {
+            assert_string_equal(path, "");
+            (void)snprintf(path, PATH_BYTES, "%s/%s", cache, entry->d_name);
+        }
+    }
+    (void)closedir(dir);
+    assert_string_not_equal(path, "");
+}
+
+static void a_fit_is_stored_and_used_by_later_jobs(void **state)
+{
+    const char *const fit[] = {"bench", "-n",       "2",     "--fit", "--iters",
+                               "1",     "--budget", "0.001", NULL};
+    const char *const use[] = {"bench",   "-n", "2",        "--iters", "1",
+                               "--sizes", "8",  "--budget", "0.001",   NULL};
+    char path[PATH_BYTES];
+
+    (void)state;
+    assert_int_equal(job_run(&job, fit), 0);
+    assert_int_equal(job_count(&job, "  all_reduce "), 6); // every algorithm
+    find_fit(path);
+    assert_true(job_has(&job, path));
+
+    FILE *file = fopen(path, "w"); // costs that make the worst algorithm the best
+    assert_non_null(file);
+    (void)fputs("hocket fit 1\ncommon 1000 1 1\nall_reduce tree 1 0 0\n", file);
+    (void)fclose(file);
+    assert_int_equal(job_run(&job, use), 0);
+    assert_non_null(strstr(job_line(&job, "  all_reduce"), " tree "));
+
+    file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs("rubbish\n", file);
+    (void)fclose(file);
+    assert_int_equal(job_run(&job, use), 0);
+    assert_true(job_has(&job, "line 1 is not what hocket bench --fit writes"));
+    (void)unlink(path);
+    (void)rmdir(in_folder("hocket"));
+}
+
+static void explain_lists_every_algorithm_and_the_chosen_one(void **state)
+{
+    const char *const args[] = {"bench",     "-n",      "2", "--explain", "--colls",
+                                "broadcast", "--sizes", "8", "--iters",   "1",
+                                "--budget",  "0.001",   NULL};
+
+    (void)state;
+    assert_int_equal(job_run(&job, args), 0);
+    assert_int_equal(job_count(&job, "  broadcast "), 4);
+    assert_true(job_has(&job, " chosen\n"));
+}
+
+static void check_ends_with_a_count(void **state)
+{
+    const char *const args[] = {"bench", "-n",       "2",     "--check", "--sizes",
+                                "8,64",  "--budget", "0.001", NULL};
+    const int status = job_run(&job, args);
+    const char *line = job_line(&job, "# check: ");
+    const long found = strtol(line + strlen("# check: "), NULL, 10);
+
+    (void)state;
+    assert_true(job_has(&job, " of 17 lines contradict others")); // 8 collectives twice, barrier
+    assert_int_equal(status, found > 0 ? 1 : 0);
+    assert_int_equal(job_count(&job, "# !! "), found);
+}
+
+static void a_plot_is_drawn(void **state)
+{
+    const char *const path = in_folder("plot.svg");
+    const char *const args[] = {"bench", "-n",       "2",     "--loop", "fresh", "--sizes",
+                                "8,64",  "--budget", "0.001", "--plot", path,    NULL};
+
+    (void)state;
+    assert_int_equal(job_run(&job, args), 0);
+    const char *svg = take_file(path);
+    assert_true(strncmp(svg, "<svg ", 5) == 0);
+    assert_non_null(strstr(svg, "</svg>\n"));
+}
+
+static void a_comparison_goes_on_without_peers_and_says_so(void **state)
+{
+    const char *const markdown = in_folder("table.md");
+    const char *const json = in_folder("table.json");
+    const char *const args[] = {"bench",          "--vs",    "all",     "--ranks",    "2,3",
+                                "--alternations", "2",       "--sizes", "8,4K",       "--budget",
+                                "0.001",          "--colls", "reduce",  "--markdown", markdown,
+                                "--json",         json,      NULL};
+    char *const kept = strdup(getenv("PATH"));
+
+    (void)state;
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    assert_int_equal(setenv("HOCKET_TORCH_PYTHON", "/nonexistent/python", 1), 0);
+    assert_int_equal(job_run(&job, args), 0);
+    assert_int_equal(setenv("PATH", kept, 1), 0);
+    free(kept);
+    assert_int_equal(job_count(&job, "# !! openmpi is not compared: "), 1);
+    assert_int_equal(job_count(&job, "# !! mpich is not compared: "), 1);
+    assert_int_equal(job_count(&job, "# !! gloo is not compared: "), 1);
+    assert_int_equal(job_count(&job, "      2 reduce "), 2);
+    assert_int_equal(job_count(&job, "      3 reduce "), 2);
+    assert_non_null(strstr(take_file(markdown), "| 3 | reduce | f32 | 4096 |"));
+    assert_non_null(strstr(take_file(json), "\"hocket shared\""));
+}
+
+static void several_numbers_of_ranks_are_only_for_comparisons(void **state)
+{
+    const char *const args[] = {"bench", "--ranks", "2,4", NULL};
+
+    (void)state;
+    assert_int_equal(job_run(&job, args), 2);
+    assert_true(job_has(&job, "takes one number without --vs"));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/hocket-bench-XXXXXX");
+    return mkdtemp(folder) == NULL || setenv("XDG_CACHE_HOME", folder, 1) != 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(folder); // jobs leave nothing else
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fit_is_stored_and_used_by_later_jobs),
+        cmocka_unit_test(explain_lists_every_algorithm_and_the_chosen_one),
+        cmocka_unit_test(check_ends_with_a_count),
+        cmocka_unit_test(a_plot_is_drawn),
+        cmocka_unit_test(a_comparison_goes_on_without_peers_and_says_so),
+        cmocka_unit_test(several_numbers_of_ranks_are_only_for_comparisons),
+    };
+
+    return cmocka_run_group_tests_name("multiproc/bench", tests, set_up, tear_down);
+}
