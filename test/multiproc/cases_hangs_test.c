@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -134,7 +135,9 @@ static void start_train(const char *timeout)
         "--layers", "4",       "--dim",    "64",        "--batch", "8",      "--unit",
         "1",        "--steps", "10000000", "--timeout", timeout,   NULL};
 
+    (void)setenv("HOCKET_OPEN_TIMEOUT", "60", 1); // what is short is for the steps
     job_start(&job, args);
+    (void)unsetenv("HOCKET_OPEN_TIMEOUT");
     job_expect(&job, "step 1/");
 }
 
@@ -169,7 +172,7 @@ static void a_rank_stopped_in_training_is_named_by_all(void **state)
 {
     (void)state;
     for (int victim = 0; victim < RANKS; victim += 3) {
-        start_train("0.5");
+        start_train("3");
         const pid_t pid = job_rank_pid(&job, victim);
         assert_int_equal(kill(pid, SIGSTOP), 0);
         job_expect(&job, "exited with status"); // the first one gives up at the deadline

@@ -10,6 +10,7 @@
  *   fork        children of all ranks use, exit, execute; the ranks go on
  *   many        ten thousand messages, received in another order than sent
  *   flat        new buffers, counts and groups in each call, and no more memory for it
+ *   large       more than 2^32 bytes and 2^31 elements in one call
  *   stand       rank 1 prints "rank 1 stands in PID" and stands still, the others wait for it
  *
  * With CASES_FORBID set, a seccomp filter forbids pidfd_open() and process_vm_readv(), as some
@@ -308,6 +309,70 @@ static hk_status_t scene_flat(hk_comm_t **comm)
     return status;
 }
 
+/** A byte that differs from its neighbours, also 2^31 and 2^32 further on. */
+static uint8_t byte_at(size_t i)
+{
+    return (uint8_t)((i * 2654435761U + (i >> 31) * 101) >> 13);
+}
+
+static void fill_bytes(uint8_t *data, size_t bytes, uint8_t plus)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        data[i] = (uint8_t)(byte_at(i) + plus);
+    }
+}
+
+static hk_status_t check_bytes(const uint8_t *data, size_t bytes, uint8_t times)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (data[i] != (uint8_t)(byte_at(i) * times)) {
+            return wrong("byte");
+        }
+    }
+    return HK_OK;
+}
+
+/** A long step is done: the test waits for lines. */
+static hk_status_t tell(hk_status_t status, const char *what)
+{
+    printf("%s: %s\n", what, hk_status_text(status));
+    fflush(stdout);
+    return status;
+}
+
+static hk_status_t pass_bytes(hk_comm_t *comm, uint8_t *data, size_t bytes)
+{
+    if (hk_comm_rank(comm) == 0) {
+        return hk_send(comm, data, bytes, HK_U8, 1, NULL, NULL);
+    }
+    memset(data, 0, bytes);
+    return hk_recv(comm, data, bytes, HK_U8, 0, NULL, NULL);
+}
+
+/** 5 GB from rank 0 to rank 1 by broadcast, then by a message; then a sum of 2^31 + 5 elements. */
+static hk_status_t scene_large(hk_comm_t **comm)
+{
+    static const size_t bytes = 5000000007;
+    static const size_t elements = (UINT64_C(1) << 31) + 5;
+    uint8_t *data = malloc(bytes);
+    hk_status_t status = data == NULL ? HK_ERR_NO_MEMORY : HK_OK;
+
+    if (status == HK_OK) {
+        fill_bytes(data, bytes, hk_comm_rank(*comm) == 0 ? 0 : 1);
+        status = tell(hk_broadcast(*comm, data, data, bytes, HK_U8, 0, NULL, NULL), "broadcast");
+    }
+    status = status == HK_OK ? tell(check_bytes(data, bytes, 1), "right") : status;
+    status = status == HK_OK ? tell(pass_bytes(*comm, data, bytes), "message") : status;
+    status = status == HK_OK ? tell(check_bytes(data, bytes, 1), "right") : status;
+    if (status == HK_OK) {
+        status = hk_all_reduce(*comm, data, data, elements, HK_U8, HK_SUM, NULL, NULL);
+        status = tell(status, "sum");
+    }
+    status = status == HK_OK ? check_bytes(data, elements, 2) : status;
+    free(data);
+    return status;
+}
+
 static hk_status_t scene_stand(hk_comm_t **comm)
 {
     hk_status_t status = add(*comm);
@@ -350,7 +415,7 @@ static const struct {
               {"send_exit", scene_send_exit}, {"unfinished", scene_unfinished},
               {"abort", scene_abort},         {"fork", scene_fork},
               {"many", scene_many},           {"flat", scene_flat},
-              {"stand", scene_stand}};
+              {"large", scene_large},         {"stand", scene_stand}};
 
 int main(int argc, char **argv)
 {

@@ -80,7 +80,7 @@ static void groups_are_made_by_their_members_in_any_order(void **state)
     test_ranks_expect(ranks, 4, HK_OK, "groups");
 }
 
-/** Call number `*cookie` of the list below, with a deadline of its own, while rank 1 does nothing. */
+/** Call number `*cookie` of the list, with a deadline of its own, while rank 1 does nothing. */
 static hk_status_t call_alone(test_rank_t *self)
 {
     hk_coll_opts_t opts = hk_coll_opts_default();
