@@ -1,6 +1,7 @@
 # The five things people do with this tree; everything else is CMake's (see CMakePresets.json).
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+BENCH  ?= --colls all --sizes 8,1K,64K,1M,16M,128M --dtypes f32,bf16 --budget 0.1
 export JOBS
 
 .DEFAULT_GOAL := help
@@ -10,7 +11,7 @@ help:
 	@echo "make demo     train a small GPT on four ranks and prove that one rank gives the same bits"
 	@echo "make check    build and run all tests, also under sanitizers (under 15 minutes on 2 cores)"
 	@echo "make stress   the long forms of the tests (hours)"
-	@echo "make bench    measure the collectives on this machine"
+	@echo "make bench    compare the collectives with Open MPI, MPICH and Gloo, where they are there"
 	@echo "make install  install library, headers and command (PREFIX=$(PREFIX), DESTDIR=)"
 	@echo
 	@echo "All of them install missing packages first and say so (Debian, Ubuntu; needs root or sudo)."
@@ -33,7 +34,8 @@ stress:
 	@scripts/check.sh stress
 
 bench: build
-	@build/release/hocket bench -n $(JOBS)
+	@build/release/hocket bench --vs all $(BENCH) --markdown docs/performance.md \
+	    --plot docs/performance.svg
 
 install: build
 	@cmake --install build/release --prefix $(PREFIX)

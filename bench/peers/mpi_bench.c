@@ -10,7 +10,8 @@
  *
  *     {"coll":"all_reduce","dtype":"f32","bytes":1024,"time_us":1.4,"samples":100,"in_place":false}
  *
- * bytes are those of the larger buffer of a rank, rounded to whole elements for each rank. send_recv is half a ping-pong of ranks 0 and 1.
+ * bytes are those of the larger buffer of a rank, rounded to whole elements for each rank.
+ * send_recv is half a ping-pong of ranks 0 and 1.
  */
 #include <mpi.h>
 #include <stdbool.h>

@@ -23,7 +23,9 @@ _hocket()
         --ops) words="sum prod min max avg band bor bxor premulsum" ;;
         --order) words="tree any" ;;
         --memory) words="private shared" ;;
-        *) words="--ranks --bind --colls --sizes --dtypes --ops --root --algo --order --memory --in-place --iters --warmup --budget --timeout --json --lecture --elements --help" ;;
+        --loop) words="plain fresh" ;;
+        --vs) words="openmpi mpich gloo" ;;
+        *) words="--ranks --bind --colls --sizes --dtypes --ops --root --algo --order --memory --in-place --loop --vs --alternations --markdown --plot --check --fit --explain --iters --warmup --budget --timeout --json --lecture --elements --help" ;;
         esac
         ;;
     train)

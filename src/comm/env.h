@@ -26,6 +26,8 @@
     X(SIMD, "HOCKET_SIMD", "", "none, neon, avx2 or avx512 instead of the best there is")    \
     X(LOG, "HK_LOG", "warn", "log level, also by component: info, or exec:trace,comm:debug") \
     X(GEMM, "HOCKET_GEMM", "", "library of matrix products: onednn, cblas or plain")         \
+    X(TORCH_PYTHON, "HOCKET_TORCH_PYTHON", "",                                               \
+      "a Python that has PyTorch, for hocket bench --vs gloo")                               \
     X(SECRET, "HOCKET_SECRET", "", "only processes that have the same may join the job")     \
     X(BOARD, "HOCKET_BOARD", "",                                                             \
       "memory where the launcher notes how ranks ended; set by hocket run")

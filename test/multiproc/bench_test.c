@@ -133,7 +133,7 @@ static void a_plot_is_drawn(void **state)
 
 static void a_comparison_goes_on_without_peers_and_says_so(void **state)
 {
-    const char *const markdown = in_folder("table.md");
+    const char *const markdown = in_folder("table.text");
     const char *const json = in_folder("table.json");
     const char *const args[] = {"bench",          "--vs",    "all",     "--ranks",    "2,3",
                                 "--alternations", "2",       "--sizes", "8,4K",       "--budget",

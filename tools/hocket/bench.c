@@ -301,7 +301,7 @@ static hki_bench_case_t make_case(const hki_bench_values_t *values, int nranks, 
 }
 
 /** Set type and operation. @return false: such a case does not exist */
-static bool complete_case(hki_bench_case_t *what, hk_dtype_t dtype, hk_op_t op, bool is_first_op)
+static bool complete_case(hki_bench_case_t *what, hk_dtype_t dtype, hk_op_t op)
 {
     const hki_reduction_t reduction = {.dtype = dtype, .op = op, .nranks = 1, .scalar = 1.0};
     const size_t bytes = what->count;
@@ -315,14 +315,14 @@ static bool complete_case(hki_bench_case_t *what, hk_dtype_t dtype, hk_op_t op, 
     if (what->coll == HKI_COLL_BARRIER) {
         what->count = 0;
     }
-    return hki_bench_has_op(what->coll) ? hki_reduction_check(&reduction) == HK_OK : is_first_op;
+    return !hki_bench_has_op(what->coll) || hki_reduction_check(&reduction) == HK_OK;
 }
 
 bool hki_bench_case(const hki_bench_t *bench, int coll, size_t bytes, hk_dtype_t dtype, hk_op_t op,
-                    bool is_first_op, hki_bench_case_t *what_out)
+                    hki_bench_case_t *what_out)
 {
     *what_out = make_case(bench->values, bench->nranks, coll, bytes);
-    return complete_case(what_out, dtype, op, is_first_op);
+    return complete_case(what_out, dtype, op);
 }
 
 /** Rows measured so far; kept for the JSON file. */
@@ -365,7 +365,8 @@ static hk_status_t measure_size(hki_bench_t *bench, int coll, size_t bytes, rows
         const hk_op_t op = (hk_op_t)values->ops.value[i % values->ops.count];
         hki_bench_case_t what;
         hki_bench_row_t row;
-        if (!hki_bench_case(bench, coll, bytes, dtype, op, i % values->ops.count == 0, &what)) {
+        const bool is_repeat = i % values->ops.count > 0 && !hki_bench_has_op(coll);
+        if (is_repeat || !hki_bench_case(bench, coll, bytes, dtype, op, &what)) {
             continue;
         }
         status = hki_bench_measure(bench, &what, &row);

@@ -107,11 +107,10 @@ bool hki_bench_has_op(int coll);
 /**
  * What one line of the table measures: a collective at a size, with a type and an operation.
  *
- * @param is_first_op  cases without an operation exist once only
- * @return false: there is no such case
+ * @return false: the type does not have the operation
  */
 bool hki_bench_case(const hki_bench_t *bench, int coll, size_t bytes, hk_dtype_t dtype, hk_op_t op,
-                    bool is_first_op, hki_bench_case_t *what_out);
+                    hki_bench_case_t *what_out);
 
 /* bench_data.c: inputs that every rank can compute for every other, and the right answers. */
 

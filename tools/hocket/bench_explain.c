@@ -61,7 +61,7 @@ static hk_status_t explain_size(hki_bench_t *bench, int coll, size_t bytes,
     hk_status_t status;
 
     if (!hki_bench_case(bench, coll, bytes, (hk_dtype_t)values->dtypes.value[0],
-                        (hk_op_t)values->ops.value[0], true, &what)) {
+                        (hk_op_t)values->ops.value[0], &what)) {
         return HK_OK;
     }
     HKI_TRY(status = measure_all(bench, &what, candidates), done);

@@ -37,7 +37,7 @@ static hk_status_t measure_algo(hki_bench_t *bench, const hki_algo_t *algo, fit_
     for (size_t s = 0; s < sizes && status == HK_OK; s++) {
         hki_bench_case_t what;
         hki_bench_row_t row;
-        (void)hki_bench_case(bench, (int)algo->coll, fit_sizes[s], HK_F32, HK_SUM, true, &what);
+        (void)hki_bench_case(bench, (int)algo->coll, fit_sizes[s], HK_F32, HK_SUM, &what);
         bench->algo = algo;
         status = hki_bench_measure(bench, &what, &row);
         bench->algo = NULL;
