@@ -184,7 +184,8 @@ hk_status_t hk_comm_open(const hk_comm_opts_t *opts, hk_comm_t **comm_out)
     HKI_TRY(status = complete_opts(opts, &store), fail);
     HKI_TRY(status = hki_env_identity(&store, &identity), fail);
     hki_log_set_rank(identity.rank, identity.nranks);
-    const hki_transport_opts_t transport = transport_opts(&store);
+    hki_transport_opts_t transport = transport_opts(&store);
+    HKI_TRY(status = hki_env_single_copy(&transport.single_copy), fail);
     if (identity.nranks == 1) {
         HKI_TRY(status = hki_local_open(&transport, 1, &ep), fail);
     } else {

@@ -169,6 +169,21 @@ static hk_status_t order_option(hk_comm_opts_t *opts)
     return HK_OK;
 }
 
+hk_status_t hki_env_single_copy(int *single_copy_out)
+{
+    const char *name = g_table[HKI_ENV_SINGLE_COPY].name;
+    const char *text = value_of(name);
+
+    if (text == NULL || strcmp(text, "auto") == 0) {
+        *single_copy_out = -1;
+    } else if (strcmp(text, "on") == 0 || strcmp(text, "off") == 0) {
+        *single_copy_out = text[1] == 'n';
+    } else {
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "%s=\"%s\" must be auto, on or off", name, text);
+    }
+    return HK_OK;
+}
+
 hk_status_t hki_env_options(hk_comm_opts_t *opts)
 {
     const hk_comm_opts_t preset = hk_comm_opts_default();

@@ -37,13 +37,29 @@ static bool is_repeated(const hki_step_t *step, const hki_step_t *before)
            before->is_copied == step->is_copied;
 }
 
+static void add_message(hki_staged_t *sum, const hki_step_t *step, double scale)
+{
+    sum->messages++;
+    if (step->src.region == HK_REGION_ACC) {
+        sum->partials += (double)step->src.length * scale;
+    } else {
+        sum->elements += (double)step->src.length * scale;
+    }
+}
+
+static void raise_staged(hki_staged_t *most, const hki_staged_t *one)
+{
+    most->elements = larger(most->elements, one->elements);
+    most->partials = larger(most->partials, one->partials);
+    most->messages = one->messages > most->messages ? one->messages : most->messages;
+}
+
 /** Raise `footprint` to what this schedule needs. */
 static void add_schedule(const hk_schedule_t *schedule, hki_footprint_t *footprint)
 {
     const double scale = 1.0 / REFERENCE_COUNT;
-    double elements = 0.0;
-    double partials = 0.0;
-    int messages = 0;
+    hki_staged_t staged = {0.0, 0.0, 0};
+    hki_staged_t copied = {0.0, 0.0, 0};
     const hki_step_t *before = NULL;
 
     for (uint32_t i = 0; i < schedule->step_count; i++) {
@@ -59,22 +75,17 @@ static void add_schedule(const hk_schedule_t *schedule, hki_footprint_t *footpri
         if (is_repeat || (!is_user && !step->is_copied)) {
             continue; // scratch that is not copied goes direct
         }
-        messages++;
-        if (step->src.region == HK_REGION_ACC) {
-            partials += (double)step->src.length * scale;
-        } else {
-            elements += (double)step->src.length * scale;
+        add_message(&staged, step, scale);
+        if (step->is_copied) {
+            add_message(&copied, step, scale);
         }
     }
-    footprint->staged_elements = larger(footprint->staged_elements, elements);
-    footprint->staged_partials = larger(footprint->staged_partials, partials);
+    raise_staged(&footprint->staged, &staged);
+    raise_staged(&footprint->copied, &copied);
     footprint->tmp_elements =
         larger(footprint->tmp_elements, (double)schedule->opts.tmp_count * scale);
     footprint->acc_partials =
         larger(footprint->acc_partials, (double)schedule->opts.acc_count * scale);
-    if (messages > footprint->staged_messages) {
-        footprint->staged_messages = messages;
-    }
 }
 
 static hk_status_t add_rank(const hki_algo_t *algo, int nranks, int rank,

@@ -17,7 +17,13 @@
 #include "base/error.h"
 #include "comm/comm.h"
 
-enum { STAGING_ROUNDING = 64 };
+enum {
+    STAGING_ROUNDING = 64,
+    TILE_BYTES_MAX = 512 << 10, /**< of a block: what one rank has written is in the cache when the
+                                     others read it */
+    TILE_ALIGNMENT = 64,        /**< [elements] */
+    TILE_ALIGNED_MIN = 16,      /**< that is worth it from so many times the alignment on */
+};
 
 uint32_t hki_hash(uint32_t seed, const void *data, size_t bytes)
 {
@@ -62,9 +68,8 @@ static hk_status_t choose(const hk_comm_t *comm, const hki_plan_key_t *key, size
         algo = hki_choice_find(comm->choice, coll, block_bytes);
     }
     if (algo == NULL) {
-        *algo_out =
-            hki_algo_choose(coll, &comm->costs, comm->nranks,
-                            (double)block_bytes, key->order == HK_ORDER_ANY, key->is_vector != 0);
+        *algo_out = hki_algo_choose(coll, &comm->costs, comm->nranks, (double)block_bytes,
+                                    key->order == HK_ORDER_ANY, key->is_vector != 0);
         return HK_OK;
     }
     if (!algo->is_tree_order && key->order != HK_ORDER_ANY) {
@@ -92,11 +97,16 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
     if (status != HK_OK) {
         return status;
     }
-    const double staged = need.staged_elements * (double)plan->elem_bytes +
-                          need.staged_partials * (double)plan->acc_bytes;
-    room -= (double)STAGING_ROUNDING * need.staged_messages * 2.0;
+    const bool is_staged = comm->ep->unstaged_bytes == SIZE_MAX;
+    const hki_staged_t *sent = is_staged ? &need.staged : &need.copied;
+    const double staged =
+        sent->elements * (double)plan->elem_bytes + sent->partials * (double)plan->acc_bytes;
+    room -= (double)STAGING_ROUNDING * sent->messages * 2.0;
     if (staged > 0.0 && tile > room / staged) {
         tile = room / staged;
+    }
+    if (!is_staged && tile > (double)TILE_BYTES_MAX / (double)plan->elem_bytes) {
+        tile = (double)TILE_BYTES_MAX / (double)plan->elem_bytes;
     }
     const double tmp = need.tmp_elements * (double)plan->elem_bytes;
     const double acc = need.acc_partials * (double)plan->acc_bytes;
@@ -115,6 +125,22 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
     }
     *tile_out = (size_t)tile;
     return HK_OK;
+}
+
+/** Cut `count` elements into the fewest tiles of at most `largest`, as equal as can be. Where tiles
+ *  are large, they and their parts of all ranks begin on cache lines, if the buffers do. */
+static void cut(hki_plan_t *plan, size_t count, size_t largest, int nranks)
+{
+    const size_t step = (size_t)nranks * TILE_ALIGNMENT;
+    const bool is_large = count > largest && largest >= step * TILE_ALIGNED_MIN;
+
+    largest = is_large ? largest / step * step : largest;
+    plan->ntiles = (count - 1) / largest + 1;
+    plan->tile_count = (count - 1) / plan->ntiles + 1;
+    if (is_large) {
+        plan->tile_count = (plan->tile_count + step - 1) / step * step;
+    }
+    plan->ntiles = (count - 1) / plan->tile_count + 1;
 }
 
 /** Append to the plan's signature; what does not fit is cut off. */
@@ -218,8 +244,7 @@ static hk_status_t plan_fill(hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t
 
     if (count == 0) { // nothing to move, but it synchronises
         const hki_algo_t *barrier =
-            hki_algo_choose(HKI_COLL_BARRIER, &comm->costs, comm->nranks,
-                            0.0, false, false);
+            hki_algo_choose(HKI_COLL_BARRIER, &comm->costs, comm->nranks, 0.0, false, false);
 
         plan->tile_count = 1;
         plan->ntiles = 1;
@@ -228,9 +253,7 @@ static hk_status_t plan_fill(hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t
         return status;
     }
     HKI_TRY(status = tile_max(comm, algo, plan, &largest), fail);
-    plan->ntiles = (count - 1) / largest + 1;
-    plan->tile_count = (count - 1) / plan->ntiles + 1;
-    plan->ntiles = (count - 1) / plan->tile_count + 1;
+    cut(plan, count, largest, comm->nranks);
     HKI_TRY(status = build(comm, algo, plan, plan->tile_count, &plan->schedule), fail);
     const size_t last = count - (plan->ntiles - 1) * plan->tile_count;
     if (last == plan->tile_count || plan->key.is_vector != 0) { // v forms clip

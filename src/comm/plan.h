@@ -67,13 +67,19 @@ uint32_t hki_hash(uint32_t seed, const void *data, size_t bytes);
 
 /* footprint.c */
 
+/** What one run copies to staging memory, per element of a block. */
+typedef struct hki_staged {
+    double elements;
+    double partials;
+    int messages;
+} hki_staged_t;
+
 /** Memory one run of an algorithm needs on the rank that needs most, per element of a block. */
 typedef struct hki_footprint {
-    double staged_elements; /**< copied to staging memory */
-    double staged_partials; /**< the same, of partial sums */
+    hki_staged_t staged; /**< all that is sent from memory of the user, or copied */
+    hki_staged_t copied; /**< of that, what the algorithm itself wants copied */
     double tmp_elements;
     double acc_partials;
-    int staged_messages;
 } hki_footprint_t;
 
 /** Memory of (algorithm, nranks); measured on the schedules of all ranks, then remembered. */

@@ -23,6 +23,8 @@ struct hki_engine {
     int agreeing;        /**< operations whose data is done and that still compare announcements */
     hk_status_t status;  /**< HK_OK, or what it was cancelled with */
     hki_lane_t *lanes;   /**< (lane_count,) owned */
+    char *
+        bounce; /**< (HKI_BOUNCE_BYTES,) owned; NULL while no schedule was seen, or nothing is remote */
 };
 
 void hki_engine_destroy(hki_engine_t **engine)
@@ -43,7 +45,10 @@ void hki_engine_destroy(hki_engine_t **engine)
         }
         hki_free(lane->pending);
         hki_free(lane->sources);
+        hki_free(lane->pieces);
+        hki_free(lane->shifts);
     }
+    hki_free(e->bounce);
     hki_free(e->lanes);
     hki_free(e);
     *engine = NULL;
@@ -104,12 +109,18 @@ static hk_status_t lane_grow(hki_engine_t *engine, hki_lane_t *lane, uint32_t st
     if (operands > lane->operand_max) {
         hki_source_t *sources =
             grown(lane->sources, lane->operand_max, operands, sizeof(*lane->sources));
+        hki_source_t *pieces = hki_calloc(operands, sizeof(*pieces));
+        uint8_t *shifts = grown(lane->shifts, lane->operand_max, operands, sizeof(*shifts));
 
-        if (sources == NULL) {
+        lane->sources = sources != NULL ? sources : lane->sources;
+        lane->shifts = shifts != NULL ? shifts : lane->shifts;
+        if (sources == NULL || pieces == NULL || shifts == NULL) {
+            hki_free(pieces);
             return HKI_FAIL(HK_ERR_NO_MEMORY, "executor of rank %d, %u operands", engine->ep->rank,
                             (unsigned)operands);
         }
-        lane->sources = sources;
+        hki_free(lane->pieces);
+        lane->pieces = pieces;
         lane->operand_max = operands;
     }
     return HK_OK;
@@ -146,9 +157,17 @@ hk_status_t hki_engine_reserve(hki_engine_t *engine, const hk_schedule_t *schedu
             operands = schedule->steps[i].operand_count;
         }
     }
+    if (engine->ep->ops->fetch != NULL && engine->bounce == NULL) {
+        engine->bounce = hki_calloc_aligned(HKI_BOUNCE_BYTES, 1, HKI_BOUNCE_ALIGNMENT);
+        if (engine->bounce == NULL) {
+            return HKI_FAIL(HK_ERR_NO_MEMORY, "executor of rank %d, %d bytes", engine->ep->rank,
+                            HKI_BOUNCE_BYTES);
+        }
+    }
     for (int i = 0; i < engine->opts.lane_count; i++) {
         hki_lane_t *lane = &engine->lanes[i];
 
+        lane->bounce = engine->bounce;
         HKI_TRY(status = lane_grow(engine, lane, schedule->step_count, operands), fail);
         HKI_TRY(status = scratch_get(engine, schedule->opts.tmp_count * elem_bytes, &lane->tmp),
                 fail);
@@ -176,6 +195,7 @@ static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
     lane->pc = 0;
     lane->is_begun = false;
     lane->operands_here = 0;
+    lane->operands_remote = 0;
     lane->pending_first = 0;
     lane->pending_count = 0;
 }

@@ -107,8 +107,7 @@ static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     const hk_status_t status =
         ep->ops->send(ep, lane->stream, step->peer, &envelope, view.data, view.bytes,
                       step->is_copied ? HKI_SEND_COPIED : 0, &ticket);
-    if (status == HK_OK && !step->is_copied && view.bytes > ep->inline_bytes &&
-        ep->ops->is_direct(ep, view.data, view.bytes)) {
+    if (status == HK_OK && ticket != 0) {
         lane->pending[lane->pending_count] =
             (hki_pending_t){.ticket = ticket, .step = lane->pc, .peer = step->peer};
         lane->pending_count++;
@@ -133,6 +132,29 @@ static inline hk_status_t expect(hki_endpoint_t *ep, const hki_lane_t *lane, int
     return HK_OK;
 }
 
+/** Fetch a payload to where it belongs: by way of the bounce buffer if that is much faster. */
+static hk_status_t fetch_all(hki_endpoint_t *ep, const hki_lane_t *lane, int peer,
+                             const hki_message_t *message, char *into)
+{
+    const size_t most = HKI_BOUNCE_BYTES - HKI_BOUNCE_ALIGNMENT;
+
+    if (((uintptr_t)into - message->shift) % HKI_BOUNCE_ALIGNMENT == 0 || lane->bounce == NULL) {
+        return ep->ops->fetch(ep, lane->stream, peer, 0, into, message->bytes);
+    }
+    for (size_t first = 0; first < message->bytes; first += most) {
+        const size_t left = message->bytes - first;
+        const size_t bytes = left < most ? left : most;
+        const hk_status_t status =
+            ep->ops->fetch(ep, lane->stream, peer, first, lane->bounce + message->shift, bytes);
+
+        if (status != HK_OK) {
+            return status;
+        }
+        memcpy(into + first, lane->bounce + message->shift, bytes);
+    }
+    return HK_OK;
+}
+
 static hk_status_t step_recv(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
 {
     view_t view = {NULL, 0, 0};
@@ -141,11 +163,16 @@ static hk_status_t step_recv(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     if (!step->is_token) {
         view = view_of(lane, &step->dst);
     }
-    const hk_status_t status = expect(ep, lane, step->peer, view.bytes, &message);
+    hk_status_t status = expect(ep, lane, step->peer, view.bytes, &message);
+    if (status != HK_OK) {
+        return status;
+    }
+    if (message.is_remote) {
+        status = fetch_all(ep, lane, step->peer, &message, view.data);
+    } else if (view.bytes != 0) {
+        memcpy(view.data, message.payload, view.bytes);
+    }
     if (status == HK_OK) {
-        if (view.bytes != 0) {
-            memcpy(view.data, message.payload, view.bytes);
-        }
         ep->ops->release(ep, lane->stream, step->peer);
     }
     return status;
@@ -159,6 +186,54 @@ static hk_status_t step_copy(hki_lane_t *lane, const hki_step_t *step)
     HKI_DASSERT(dst.bytes == src.bytes);
     if (dst.bytes != 0 && dst.data != src.data) {
         memmove(dst.data, src.data, dst.bytes);
+    }
+    return HK_OK;
+}
+
+/**
+ * Some operands lie in memory that only their senders see (source->data is NULL). Piece by piece:
+ * what is remote comes into the bounce buffer, then one pass over the piece, while it is in the
+ * cache.
+ */
+static hk_status_t reduce_pieces(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step,
+                                 const view_t *dst, size_t nremote)
+{
+    const hki_op_t *op = lane->op;
+    const hk_operand_t *operands = &lane->schedule->operands[step->operand_first];
+    const bool is_partial = step->dst.region == HK_REGION_ACC;
+    const size_t unit_max = op->acc_bytes > op->elem_bytes ? op->acc_bytes : op->elem_bytes;
+    // a slot has a line more than it holds, so that a piece can begin where its source does
+    const size_t slot_bytes =
+        HKI_BOUNCE_BYTES / nremote / HKI_BOUNCE_ALIGNMENT * HKI_BOUNCE_ALIGNMENT;
+    const size_t most = (slot_bytes - HKI_BOUNCE_ALIGNMENT) / unit_max;
+
+    for (size_t first = 0; first < dst->length; first += most) {
+        const size_t left = dst->length - first;
+        const size_t length = left < most ? left : most;
+        char *slot = lane->bounce;
+
+        for (uint32_t i = 0; i < step->operand_count; i++) {
+            const hki_source_t *source = &lane->sources[i];
+            const size_t unit = source->is_partial ? op->acc_bytes : op->elem_bytes;
+            hki_source_t *piece = &lane->pieces[i];
+
+            piece->is_partial = source->is_partial;
+            if (source->data != NULL) {
+                piece->data = (const char *)source->data + first * unit;
+                continue;
+            }
+            char *at = slot + (lane->shifts[i] + first * unit) % HKI_BOUNCE_ALIGNMENT;
+            const hk_status_t status =
+                ep->ops->fetch(ep, lane->stream, operands[i].peer, first * unit, at, length * unit);
+            if (status != HK_OK) {
+                return status;
+            }
+            piece->data = at;
+            slot += slot_bytes;
+        }
+        hki_reduce(&op->reduction,
+                   dst->data + first * (is_partial ? op->acc_bytes : op->elem_bytes), is_partial,
+                   lane->pieces, (int)step->operand_count, length);
     }
     return HK_OK;
 }
@@ -187,10 +262,19 @@ static hk_status_t step_reduce(hki_endpoint_t *ep, hki_lane_t *lane, const hki_s
             }
             source->data = message.payload;
             source->is_partial = operand->is_partial != 0;
+            lane->shifts[lane->operands_here] = message.shift;
+            lane->operands_remote += message.is_remote ? 1 : 0;
         }
         lane->operands_here++;
     }
-    if (dst.length != 0) {
+    if (lane->operands_remote != 0) {
+        const hk_status_t status = reduce_pieces(ep, lane, step, &dst, lane->operands_remote);
+
+        if (status != HK_OK) {
+            return status;
+        }
+        lane->operands_remote = 0;
+    } else if (dst.length != 0) {
         hki_reduce(&op->reduction, dst.data, step->dst.region == HK_REGION_ACC, lane->sources,
                    (int)step->operand_count, dst.length);
     }

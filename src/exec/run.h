@@ -7,6 +7,13 @@
 
 #include "exec/exec.h"
 
+enum {
+    HKI_BOUNCE_BYTES = 128 << 10, /**< stays in the second-level cache, with what it is added to */
+    HKI_BOUNCE_ALIGNMENT = 64,
+};
+
+_Static_assert(HKI_BOUNCE_BYTES / HKI_RANKS_MAX >= 2 * HKI_BOUNCE_ALIGNMENT, "room for all ranks");
+
 /** A send whose source the receiver may still be reading. */
 typedef struct hki_pending {
     uint64_t ticket;
@@ -21,7 +28,8 @@ typedef struct hki_lane {
     uint64_t run;                  /**< number of the run it does, or will do next */
     size_t first;                  /**< first element of the tile in every block */
     uint32_t pc;                   /**< next step */
-    uint32_t operands_here;        /**< messages of the current reduce step that have arrived */
+    uint32_t operands_here;        /**< operands of the current reduce step that have arrived */
+    uint32_t operands_remote;      /**< those of them that must be fetched */
     bool is_begun;                 /**< begin_run() has succeeded */
     int stream;                    /**< lane number of the endpoint */
     uint32_t pending_first;        /**< oldest send not known to be read */
@@ -30,6 +38,9 @@ typedef struct hki_lane {
     uint32_t operand_max;          /**< most operands a reduce step may have */
     hki_pending_t *pending;        /**< (step_max,) */
     hki_source_t *sources;         /**< (operand_max,) of the current reduce step */
+    hki_source_t *pieces;          /**< (operand_max,) the same, of one piece */
+    uint8_t *shifts;               /**< (operand_max,) see hki_message_t */
+    char *bounce;                  /**< (HKI_BOUNCE_BYTES,) borrowed from the engine, or NULL */
     char *tmp;                     /**< (scratch_bytes,) or NULL while no schedule needs it */
     char *acc;                     /**< (scratch_bytes,) or NULL */
 } hki_lane_t;

@@ -12,6 +12,7 @@ typedef struct hki_transport_opts {
     size_t staging_bytes; /**< per lane and rank */
     int spin;             /**< see hk_comm_opts_t */
     int open_timeout_ms;
+    int single_copy; /**< between processes: -1 where it works and pays, 0 never, 1 always */
 } hki_transport_opts_t;
 
 /** Endpoints of nranks threads of this process.

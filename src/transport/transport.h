@@ -7,10 +7,12 @@
  * payload. The receiver looks at the head of a stream (peek), reads the payload where it lies, and
  * releases it. Nothing blocks except wait(). Nothing allocates except the calls that say so.
  *
- * Payloads travel in one of three ways, chosen by the transport: inside the message's cache line
- * (up to inline_bytes); staged, copied to memory that both ranks see; or direct, read by the
- * receiver where the sender has it (possible where is_direct() says so, and unless
- * HKI_SEND_COPIED asks for a copy). A direct source must stay unchanged until is_consumed().
+ * Payloads travel in one of four ways, chosen by the transport: inside the message's cache line
+ * (up to inline_bytes); staged, copied to memory that both ranks see; direct, read by the receiver
+ * where the sender has it, in memory that both see (is_direct() says so); or remote, the same in
+ * memory that only the sender sees, from where fetch() copies it (single copy; from unstaged_bytes
+ * on). HKI_SEND_COPIED asks for one of the first two. Until is_consumed() the source of the last
+ * two must stay unchanged.
  *
  * Staging memory is bounded. Each (endpoint, lane) owns `staging_bytes`, in two halves; runs of
  * schedules take turns: begin_run() switches to the other half, after all that was staged there two
@@ -48,8 +50,10 @@ typedef struct hki_envelope {
 typedef struct hki_message {
     hki_envelope_t envelope;
     size_t bytes;        /**< of payload */
-    const void *payload; /**< readable until release(); NULL if bytes is 0 */
+    const void *payload; /**< readable until release(); NULL if bytes is 0, or if is_remote */
     bool is_direct;      /**< the sender waits for release() before it goes on */
+    bool is_remote;      /**< the same, and it must be read by fetch() */
+    uint8_t shift;       /**< is_remote: fetch() is fastest to addresses that are this modulo 64 */
 } hki_message_t;
 
 enum {
@@ -82,11 +86,16 @@ typedef struct hki_endpoint_ops {
     const char *name; /**< "shm", "local" */
 
     /** Send, or HK_IN_PROGRESS if stream or staging are full (nothing was done; progress something
-     *  else, then try again). *ticket_out: for is_consumed(). bytes may be 0. */
+     *  else, then try again). bytes may be 0.
+     *  *ticket_out: for is_consumed(); 0: the payload was copied, its source is free */
     hk_status_t (*send)(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
                         const void *payload, size_t bytes, unsigned flags, uint64_t *ticket_out);
     /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
     hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
+    /** Copy bytes [offset, offset + bytes) of the payload at the head of the stream from peer, which
+     *  is_remote. NULL where no message ever is. @return HK_OK, or the group's failure */
+    hk_status_t (*fetch)(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,
+                         size_t bytes);
     /** Drop the head of the stream from peer. Only after a peek that returned HK_OK. */
     void (*release)(hki_endpoint_t *ep, int lane, int peer);
     /** Has peer released the message with this ticket? */
@@ -153,7 +162,11 @@ struct hki_endpoint {
     int nlanes;           /**< streams per ordered pair */
     size_t inline_bytes;  /**< payloads up to this need no staging */
     size_t staging_bytes; /**< per lane; one run may stage half of it */
-    int ranks_per_core;   /**< ranks of this host per core they may run on, rounded up, >= 1 */
+    /** Payloads of so many bytes and more are never staged, unless HKI_SEND_COPIED, and smaller ones
+     *  only while there is room: nothing depends on staging_bytes but copies. SIZE_MAX: not so.
+     *  Whether it is SIZE_MAX is the same on all ranks. */
+    size_t unstaged_bytes;
+    int ranks_per_core; /**< ranks of this host per core they may run on, rounded up, >= 1 */
 };
 
 #endif /* HKI_TRANSPORT_TRANSPORT_H */

@@ -48,6 +48,7 @@ typedef struct scene {
     int claimed_nranks[RANKS_MAX]; /**< 0: nranks */
     int open_timeout_ms;
     int laps;
+    int single_copy;
 } scene_t;
 
 typedef void (*body_fn)(scene_t *scene, int rank);
@@ -168,8 +169,11 @@ static void note(scene_t *scene, int rank, hk_status_t status)
 
 static hk_status_t open_rank(const scene_t *scene, int rank, hki_endpoint_t **ep_out)
 {
-    const hki_transport_opts_t opts = {
-        .nlanes = 2, .staging_bytes = 65536, .spin = -1, .open_timeout_ms = scene->open_timeout_ms};
+    const hki_transport_opts_t opts = {.nlanes = 2,
+                                       .staging_bytes = 65536,
+                                       .spin = -1,
+                                       .open_timeout_ms = scene->open_timeout_ms,
+                                       .single_copy = scene->single_copy};
     const int claimed = scene->claimed_nranks[rank];
 
     return hki_shm_open(&opts, scene->job, rank, claimed != 0 ? claimed : scene->nranks, ep_out);
@@ -372,6 +376,49 @@ done:
     }
 }
 
+/** Heap memory of rank 1, far more than may be staged: rank 0 fetches it, the second time after
+ *  rank 1 was killed. */
+static void body_fetch(scene_t *scene, int rank)
+{
+    enum { BYTES = 1 << 20 };
+    const hki_envelope_t envelope = {0};
+    hki_endpoint_t *ep = NULL;
+    hki_message_t message;
+    hki_waiter_t waiter = {0};
+    char *memory = calloc(BYTES, 1);
+    uint64_t ticket = 0;
+    hk_status_t status = open_rank(scene, rank, &ep);
+
+    for (int i = 0; i < 2 && status == HK_OK && rank == 1; i++) {
+        memset(memory, 77 + i, BYTES);
+        HKI_TRY(status = ep->ops->send(ep, 0, 0, &envelope, memory, BYTES, 0, &ticket), done);
+        while (i == 1 || !ep->ops->is_consumed(ep, 0, 0, ticket)) {
+            HKI_TRY(status = ep->ops->wait(ep, &waiter, 0, MS), done);
+        }
+    }
+    for (int i = 0; i < 2 && status == HK_OK && rank == 0; i++) {
+        while ((status = ep->ops->peek(ep, 0, 1, &message)) == HK_IN_PROGRESS) {
+            HKI_TRY(status = ep->ops->wait(ep, &waiter, 1, MS), done);
+        }
+        atomic_fetch_add(&scene->arrived, i);
+        while (i == 1 && atomic_load(&scene->may_go) == 0) {
+            nap();
+        }
+        HKI_TRY(status = ep->ops->fetch(ep, 0, 1, 1, memory, BYTES - 1), done);
+        status = message.bytes == BYTES && message.is_remote && message.payload == NULL &&
+                         memory[BYTES - 2] == 77
+                     ? HK_OK
+                     : HK_ERR_FORMAT;
+        ep->ops->release(ep, 0, 1);
+    }
+done:
+    note(scene, rank, status);
+    if (ep != NULL) {
+        ep->ops->close(ep);
+    }
+    free(memory);
+}
+
 /** With files of at most 64 MiB, so much for all: 100 MiB cannot be had, 8 can, again and again. */
 static void body_limit(scene_t *scene, int rank)
 {
@@ -472,6 +519,28 @@ static void memory_of_one_rank_is_read_by_the_other_where_it_lies(void **state)
     (void)state;
     start_all(2, body_memory);
     finish_all_ok(2);
+}
+
+static void memory_of_a_process_is_fetched_until_it_is_killed(void **state)
+{
+    (void)state;
+    g_scene->single_copy = 1;
+    start_all(2, body_fetch);
+    wait_for_arrivals(1);
+    assert_int_equal(kill(g_pids[1], SIGKILL), 0);
+    assert_int_equal(finish(1), SIGKILL);
+    atomic_store(&g_scene->may_go, 1);
+    assert_int_equal(finish(0), 0);
+    assert_error(0, HK_ERR_PEER_FAILED, "rank 1 (pid ");
+}
+
+static void single_copy_that_is_measured_or_off_changes_nothing_else(void **state)
+{
+    (void)state;
+    g_scene->laps = 20;
+    g_scene->single_copy = -1;
+    start_all(5, body_round);
+    finish_all_ok(5);
 }
 
 static void a_killed_rank_is_named_by_all_within_a_second(void **state)
@@ -706,6 +775,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(messages_go_round_any_number_of_processes),
         TEST(memory_of_one_rank_is_read_by_the_other_where_it_lies),
+        TEST(memory_of_a_process_is_fetched_until_it_is_killed),
+        TEST(single_copy_that_is_measured_or_off_changes_nothing_else),
         TEST(a_killed_rank_is_named_by_all_within_a_second),
         TEST(a_stopped_rank_is_blamed),
         TEST(what_was_sent_before_an_exit_arrives),

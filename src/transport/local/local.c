@@ -97,6 +97,7 @@ static hk_status_t local_world_create(int nranks, int spin, hki_world_t **world_
     world->nranks = nranks;
     world->spin = spin;
     world->is_private = true;
+    world->unstaged_bytes = 0; // all is direct
     hki_world_begin(world);
     hk_status_t status = HK_OK;
     world->masks = hki_calloc((size_t)nranks, sizeof(*world->masks));

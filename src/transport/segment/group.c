@@ -217,6 +217,7 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
     seg->base.nlanes = nlanes;
     seg->base.inline_bytes = HKI_INLINE_BYTES_MAX;
     seg->base.staging_bytes = head->staging_bytes;
+    seg->base.unstaged_bytes = world->unstaged_bytes;
     seg->world = world;
     seg->head = head;
     seg->blocks = (void *)(group + layout.blocks);

@@ -27,6 +27,7 @@ enum {
     HKI_PAYLOAD_INLINE = 0,
     HKI_PAYLOAD_STAGED = 1,
     HKI_PAYLOAD_DIRECT = 2,
+    HKI_PAYLOAD_REMOTE = 3,
 };
 
 /** A message. `number` is stored last, with release: the receiver knows message n by number == n,
@@ -42,7 +43,8 @@ typedef struct hki_line {
     union {
         unsigned char inlined[HKI_INLINE_BYTES_MAX];
         struct {
-            uint64_t offset; /**< from the start of the world (wraps below it: threads) */
+            uint64_t offset; /**< from the start of the world (wraps below it: threads); remote:
+                                  address in the sender's process */
             uint64_t bytes;
         } span;
     } payload;

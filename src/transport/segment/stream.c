@@ -1,6 +1,6 @@
 /**
  * @file stream.c
- * @brief Messages: a line written by the sender, polled by the receiver; payloads in three ways.
+ * @brief Messages: a line written by the sender, polled by the receiver; payloads in four ways.
  *
  * Sending message n of a stream fills line n mod nlines and then stores n into its number. The line
  * is free once the receiver has released message n - nlines. The receiver tells so lazily (every
@@ -84,26 +84,36 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
                          unsigned flags, hki_line_t *line)
 {
     const size_t half_bytes = seg->base.staging_bytes / 2;
+    const bool is_copied = (flags & HKI_SEND_COPIED) != 0;
+    const bool may_be_remote = !is_copied && seg->base.unstaged_bytes != SIZE_MAX;
     const char *at = payload;
 
-    if ((flags & HKI_SEND_COPIED) == 0 && hki_segment_is_direct(&seg->base, payload, bytes)) {
-        line->mode = HKI_PAYLOAD_DIRECT;
-    } else {
-        if (bytes > half_bytes) {
-            return HKI_FAIL(HK_ERR_INTERNAL,
-                            "a message of %zu bytes does not fit in %zu bytes, half the staging "
-                            "memory of a lane",
-                            bytes, half_bytes);
-        }
-        at = stage(&seg->staging[lane], half_bytes, payload, bytes);
-        if (at == NULL) {
-            return HK_IN_PROGRESS;
-        }
-        line->mode = HKI_PAYLOAD_STAGED;
-    }
-    line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
     line->payload.span.bytes = bytes;
     line->inline_bytes = 0;
+    if (!is_copied && hki_segment_is_direct(&seg->base, payload, bytes)) {
+        line->mode = HKI_PAYLOAD_DIRECT;
+        line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
+        return HK_OK;
+    }
+    if (bytes > half_bytes && !may_be_remote) {
+        return HKI_FAIL(HK_ERR_INTERNAL,
+                        "a message of %zu bytes does not fit in %zu bytes, half the staging "
+                        "memory of a lane",
+                        bytes, half_bytes);
+    }
+    at = may_be_remote && bytes >= seg->base.unstaged_bytes
+             ? NULL
+             : stage(&seg->staging[lane], half_bytes, payload, bytes);
+    if (at != NULL) {
+        line->mode = HKI_PAYLOAD_STAGED;
+        line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
+        return HK_OK;
+    }
+    if (!may_be_remote) {
+        return HK_IN_PROGRESS;
+    }
+    line->mode = HKI_PAYLOAD_REMOTE;
+    line->payload.span.offset = (uint64_t)(uintptr_t)payload;
     return HK_OK;
 }
 
@@ -143,9 +153,10 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
     line->kind = (uint8_t)envelope->kind;
     atomic_store_explicit(&line->number, number, memory_order_release);
     out->sent = number;
+    const bool is_borrowed = line->mode == HKI_PAYLOAD_DIRECT || line->mode == HKI_PAYLOAD_REMOTE;
     hki_segment_ring(seg, peer);
     hki_segment_show_busy(seg);
-    *ticket_out = number;
+    *ticket_out = is_borrowed ? number : 0;
     return HK_OK;
 }
 
@@ -165,10 +176,16 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
     message_out->envelope.op_number = line->op_number;
     message_out->envelope.check = line->check;
     message_out->envelope.kind = line->kind;
-    message_out->is_direct = line->mode == HKI_PAYLOAD_DIRECT;
+    message_out->is_direct = line->mode >= HKI_PAYLOAD_DIRECT;
+    message_out->is_remote = line->mode == HKI_PAYLOAD_REMOTE;
+    message_out->shift = 0;
     if (line->mode == HKI_PAYLOAD_INLINE) {
         message_out->bytes = line->inline_bytes;
         message_out->payload = line->inline_bytes == 0 ? NULL : line->payload.inlined;
+    } else if (line->mode == HKI_PAYLOAD_REMOTE) {
+        message_out->bytes = line->payload.span.bytes;
+        message_out->payload = NULL;
+        message_out->shift = (uint8_t)(line->payload.span.offset % HKI_LINE_BYTES);
     } else {
         message_out->bytes = line->payload.span.bytes;
         message_out->payload =
@@ -176,6 +193,20 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
                            (uintptr_t)line->payload.span.offset);
     }
     return HK_OK;
+}
+
+// NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
+hk_status_t hki_segment_fetch(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,
+                              size_t bytes)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    const hki_stream_in_t *in = stream_in(seg, lane, peer);
+    const hki_line_t *line = &in->ring[(in->released + 1) & (seg->nlines - 1)];
+
+    HKI_DASSERT(line->mode == HKI_PAYLOAD_REMOTE && offset + bytes <= line->payload.span.bytes);
+    const int error = seg->world->ops->read(seg->world, seg->world_ranks[peer],
+                                            line->payload.span.offset + offset, into, bytes);
+    return error == 0 ? HK_OK : hki_segment_fail_read(seg, peer, error);
 }
 
 static void publish_stream(hki_segment_t *seg, hki_stream_in_t *in, int peer)

@@ -15,6 +15,7 @@
  */
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "transport/segment/endpoint.h"
@@ -32,6 +33,7 @@ enum {
 #define CHECK_NS       UINT64_C(1000000)    /* between looks at the peers */
 #define CORES_CHECK_NS UINT64_C(1000000000) /* between looks at the cores we may use */
 #define SLEEP_NS_MAX   UINT64_C(20000000)
+#define READ_NS_MAX    UINT64_C(1000000000) /* to find out why memory cannot be read */
 
 /** A full fence between a store and a later load of another word. */
 static void fence(void)
@@ -117,6 +119,31 @@ static void fail_for(hki_segment_t *seg, int peer)
     (void)snprintf(text, sizeof(text), "%s %s%s%s", who, how, is_alone ? "" : "; ",
                    is_alone ? "" : outsider);
     hki_segment_fail(&seg->base, HK_ERR_PEER_FAILED, peer, text);
+}
+
+hk_status_t hki_segment_fail_read(hki_segment_t *seg, int peer, int error)
+{
+    const uint64_t give_up_ns = hki_clock_ns() + READ_NS_MAX;
+    char who[64];
+    char text[256];
+
+    // Its memory goes before its process can be seen to have ended.
+    do {
+        if (hki_segment_is_broken(seg)) {
+            return hki_segment_report(seg);
+        }
+        if (find_dead(seg) == peer || has_left(seg, peer)) {
+            fail_for(seg, peer);
+            return hki_segment_report(seg);
+        }
+        (void)sched_yield();
+    } while (hki_clock_ns() < give_up_ns);
+    hki_segment_describe(seg, peer, who, sizeof(who));
+    (void)snprintf(text, sizeof(text),
+                   "the memory of %s could not be read: %s; HOCKET_SINGLE_COPY=off does without",
+                   who, strerror(error));
+    hki_segment_fail(&seg->base, HK_ERR_SYSTEM, peer, text);
+    return hki_segment_report(seg);
 }
 
 /** Look whether somebody has gone whom we cannot do without. */

@@ -36,6 +36,9 @@ typedef struct hki_world_ops {
     /** How the process of a rank ended: "was killed by signal 9"; may wait up to 0.4 s.
      *  @return false: it is not known */
     bool (*describe_end)(hki_world_t *world, int rank, char *text, size_t text_bytes);
+    /** Copy from the memory of the process of a rank. NULL if world->unstaged_bytes says that nothing
+     *  is remote. @return 0, or the errno of what went wrong */
+    int (*read)(const hki_world_t *world, int rank, uint64_t address, void *into, size_t bytes);
     /** Unmap, close, and free `world` itself. */
     void (*destroy)(hki_world_t *world);
 } hki_world_ops_t;
@@ -47,6 +50,7 @@ struct hki_world {
     int nranks;            /**< of the world */
     int spin;              /**< see hk_comm_opts_t */
     bool is_private;       /**< one process: all memory is direct */
+    size_t unstaged_bytes; /**< see hki_endpoint_t */
     unsigned birth;        /**< hki_fork_count() when it was made */
     hki_cpu_mask_t *masks; /**< (nranks,) what each rank may run on; seen by all */
     const int *pids;       /**< (nranks,) or NULL if all are this process */

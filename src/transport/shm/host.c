@@ -46,9 +46,9 @@ typedef struct host {
     uint64_t bytes_max; /**< largest mapping that all can make */
     visitor_t strangers[STRANGERS_MAX];
     int nstrangers;
-    visitor_t *guests; /**< (nranks,) by rank; fd -1: not here (or this rank) */
-    int *pids;         /**< (nranks,) 0: has not arrived */
-    bool *is_ready;    /**< (nranks,) */
+    visitor_t *guests;        /**< (nranks,) by rank; fd -1: not here (or this rank) */
+    hki_shm_person_t *people; /**< (nranks,) */
+    bool *is_ready;           /**< (nranks,) */
     int narrived;
     int nready;
     struct pollfd *polls; /**< (1 + STRANGERS_MAX + nranks,) */
@@ -87,9 +87,9 @@ static bool is_listed(const host_t *host, int rank, listed_t listed)
 {
     switch (listed) {
     case LISTED_ARRIVED:
-        return host->pids[rank] != 0;
+        return host->people[rank].pid != 0;
     case LISTED_MISSING:
-        return host->pids[rank] == 0;
+        return host->people[rank].pid == 0;
     case LISTED_NOT_READY:
     default:
         return rank != host->job->rank && !host->is_ready[rank];
@@ -176,9 +176,9 @@ static bool agrees(const host_t *host, const visitor_t *visitor, const hki_packe
     } else if (rank < 0 || rank >= mine->nranks) {
         (void)snprintf(text, text_bytes, "process %d says it is rank %d of %d", visitor->pid, rank,
                        mine->nranks);
-    } else if (host->pids[rank] != 0) {
+    } else if (host->people[rank].pid != 0) {
         (void)snprintf(text, text_bytes, "rank %d is given twice: to processes %d and %d", rank,
-                       host->pids[rank], visitor->pid);
+                       host->people[rank].pid, visitor->pid);
     } else if (hello->nlanes != mine->nlanes || hello->staging_bytes != mine->staging_bytes) {
         (void)snprintf(
             text, text_bytes,
@@ -216,7 +216,7 @@ static hk_status_t admit(host_t *host, int index, const hki_packet_t *hello)
     }
     unlist_stranger(host, index);
     host->guests[hello->rank] = visitor;
-    host->pids[hello->rank] = visitor.pid;
+    host->people[hello->rank] = (hki_shm_person_t){.pid = visitor.pid, .token = hello->token};
     host->narrived++;
     host->bytes_max = hello->bytes_max < host->bytes_max ? hello->bytes_max : host->bytes_max;
     host->deadline_ns =
@@ -313,7 +313,8 @@ static hk_status_t hear_guests(host_t *host)
             (void)close(host->guests[rank].fd);
             host->guests[rank].fd = -1;
             return call_off(host, HK_ERR_PEER_FAILED, rank,
-                            "rank %d (pid %d) died while the job started", rank, host->pids[rank]);
+                            "rank %d (pid %d) died while the job started", rank,
+                            host->people[rank].pid);
         }
         if (got > 0 && packet.kind == HKI_PACKET_FAILED) {
             return call_off(host, (hk_status_t)packet.status, rank, "%s", packet.text);
@@ -332,7 +333,8 @@ static hk_status_t miss_ended(host_t *host)
     char end[64];
 
     for (int rank = 0; rank < host->job->nranks; rank++) {
-        if (host->pids[rank] == 0 && hki_board_describe(host->board, rank, end, sizeof(end))) {
+        if (host->people[rank].pid == 0 &&
+            hki_board_describe(host->board, rank, end, sizeof(end))) {
             host->narrived++; // nor will it come while we linger
             return call_off(host, HK_ERR_PEER_FAILED, rank, "rank %d %s before it joined the job",
                             rank, end);
@@ -394,7 +396,7 @@ static hk_status_t hold_meeting(host_t *host, hki_endpoint_t **ep_out)
     while (host->narrived < nranks) {
         HKI_TRY(status = take_round(host), done);
     }
-    status = hki_shm_world_found(host->job, host->pids, host->bytes_max, &fd);
+    status = hki_shm_world_found(host->job, host->people, host->bytes_max, &fd);
     if (status != HK_OK) {
         HKI_TRY(status = call_off(host, status, host->job->rank, "%s", hk_last_error()), done);
     }
@@ -461,7 +463,7 @@ static void host_fini(host_t *host)
     (void)close(host->listener);
     hki_board_destroy(&host->board);
     hki_free(host->guests);
-    hki_free(host->pids);
+    hki_free(host->people);
     hki_free(host->is_ready);
     hki_free(host->polls);
 }
@@ -479,16 +481,16 @@ hk_status_t hki_meeting_host(const hki_shm_job_t *job, int listener, const hki_p
     hk_status_t status = HK_OK;
 
     host.guests = hki_calloc(nranks, sizeof(*host.guests));
-    host.pids = hki_calloc(nranks, sizeof(*host.pids));
+    host.people = hki_calloc(nranks, sizeof(*host.people));
     host.is_ready = hki_calloc(nranks, sizeof(*host.is_ready));
     host.polls = hki_calloc(1 + STRANGERS_MAX + nranks, sizeof(*host.polls));
     for (size_t rank = 0; host.guests != NULL && rank < nranks; rank++) {
         host.guests[rank].fd = -1;
     }
-    if (host.guests == NULL || host.pids == NULL || host.is_ready == NULL || host.polls == NULL) {
+    if (host.guests == NULL || host.people == NULL || host.is_ready == NULL || host.polls == NULL) {
         status = HKI_FAIL(HK_ERR_NO_MEMORY, "meeting of %d ranks", job->nranks);
     } else {
-        host.pids[job->rank] = mine->pid;
+        host.people[job->rank] = (hki_shm_person_t){.pid = mine->pid, .token = mine->token};
         host.board = hki_board_find(job->nranks);
         status = hold_meeting(&host, ep_out);
         if (status != HK_OK && status != HK_ERR_TIMED_OUT) {

@@ -33,6 +33,7 @@ hki_packet_t hki_packet(const hki_shm_job_t *job, hki_packet_kind_t kind)
         .staging_bytes = job->shape.staging_bytes,
         .bytes_max = hki_world_bytes_max(),
         .deadline_ns = job->deadline_ns,
+        .token = hki_shm_token(job),
     };
 
     return packet;

@@ -11,7 +11,7 @@
 #include "transport/shm/world.h"
 
 enum {
-    HKI_PACKET_VERSION = 1,
+    HKI_PACKET_VERSION = 2,
     HKI_PACKET_TEXT_BYTES = 512,
     HKI_PACKET_SECRET_BYTES = 128,
 };
@@ -38,6 +38,7 @@ typedef struct hki_packet {
     uint64_t staging_bytes;
     uint64_t bytes_max;   /**< largest mapping the sender can make */
     uint64_t deadline_ns; /**< of the sender; the clock is the same on all of a host */
+    hki_token_t token;    /**< of the sender */
     unsigned char secret[HKI_PACKET_SECRET_BYTES]; /**< HELLO: HOCKET_SECRET, zero-padded */
     char text[HKI_PACKET_TEXT_BYTES];
 } hki_packet_t;

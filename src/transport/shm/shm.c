@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "transport/open.h"
@@ -20,6 +21,7 @@ enum {
     FILES_OTHER = 128,
     BACKLOG = 1024,
     PAUSE_MS_MAX = 16,
+    TOKEN_PID_SHIFT = 42,
 };
 
 /** Allow as many files as are needed, if the hard limit lets us. */
@@ -89,9 +91,9 @@ static hk_status_t meet(const hki_shm_job_t *job, hki_endpoint_t **ep_out)
 /** A job of one rank has nobody to meet. */
 static hk_status_t open_alone(const hki_shm_job_t *job, hki_endpoint_t **ep_out)
 {
-    const int pid = (int)getpid();
+    const hki_shm_person_t self = {.pid = (int)getpid(), .token = hki_shm_token(job)};
     int fd = -1;
-    const hk_status_t status = hki_shm_world_found(job, &pid, hki_world_bytes_max(), &fd);
+    const hk_status_t status = hki_shm_world_found(job, &self, hki_world_bytes_max(), &fd);
 
     return status == HK_OK ? hki_shm_world_join(job, fd, ep_out) : status;
 }
@@ -99,21 +101,36 @@ static hk_status_t open_alone(const hki_shm_job_t *job, hki_endpoint_t **ep_out)
 hk_status_t hki_shm_open(const hki_transport_opts_t *opts, const char *job_name, int rank,
                          int nranks, hki_endpoint_t **ep_out)
 {
+    uint64_t *block = NULL;
+
+    if (opts->single_copy != 0 && nranks > 1) {
+        block = hki_remote_block(hki_clock_ns() ^ (uint64_t)getpid() << TOKEN_PID_SHIFT);
+        if (block == NULL) {
+            return HKI_FAIL(HK_ERR_NO_MEMORY, "trying single copy, %d bytes",
+                            HKI_REMOTE_BLOCK_BYTES);
+        }
+    }
     const hki_shm_job_t job = {
         .name = job_name,
         .rank = rank,
         .nranks = nranks,
         .spin = opts->spin,
+        .single_copy = opts->single_copy,
+        .block = block,
         .deadline_ns = hki_deadline_ns(opts->open_timeout_ms),
         .shape = hki_group_shape(nranks, opts->nlanes, opts->staging_bytes),
     };
 
     hki_endpoint_t *ep = NULL;
+    if (job.single_copy > 0) {
+        hki_remote_allow();
+    }
     const hk_status_t status = nranks == 1 ? open_alone(&job, &ep) : meet(&job, &ep);
 
     if (status == HK_OK) {
-        hki_segment_look_at_cores(hki_segment_of(ep)); // now that all have noted theirs
+        hki_shm_world_settle(&job, ep);
         *ep_out = ep;
     }
+    hki_free(block);
     return status;
 }

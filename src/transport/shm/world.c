@@ -24,7 +24,10 @@
 
 #define CONTROL_MAGIC UINT64_C(0x646c726f77746b68)
 #define REASON_NS_MAX UINT64_C(400000000) /* the launcher needs a moment to see an end, too */
-enum { REASON_POLL_MS = 1 };
+enum {
+    REASON_POLL_MS = 1,
+    SINGLE_COPY_BYTES_MIN = 16384, /**< below, a copy costs less than a system call */
+};
 
 /** Start of the file. Written by the founder, then never again. */
 typedef struct control {
@@ -32,9 +35,14 @@ typedef struct control {
     uint64_t nranks;
     uint64_t control_bytes;
     uint64_t arena_bytes;
-    uint64_t pids;  /**< where they lie: (nranks,) int [bytes from here] */
-    uint64_t masks; /**< (nranks,) hki_cpu_mask_t; each written by its rank */
+    uint64_t pids;   /**< where they lie: (nranks,) int [bytes from here] */
+    uint64_t tokens; /**< (nranks,) hki_token_t */
+    uint64_t reach;  /**< (nranks,) _Atomic uint32_t, REACH_...; each written by its rank */
+    uint64_t masks;  /**< (nranks,) hki_cpu_mask_t; each written by its rank */
 } control_t;
+
+/** Can a rank read the memory of all others? */
+enum { REACH_UNKNOWN = 0, REACH_NONE = 1, REACH_ALL = 2 };
 
 typedef struct shm_world {
     hki_world_t common; /**< first */
@@ -117,6 +125,11 @@ static bool shm_describe_end(hki_world_t *world, int rank, char *text, size_t te
     return true;
 }
 
+static int shm_read(const hki_world_t *world, int rank, uint64_t address, void *into, size_t bytes)
+{
+    return hki_remote_read(world->pids[rank], address, into, bytes);
+}
+
 static void shm_destroy(hki_world_t *world)
 {
     shm_world_t *shm = shm_of(world);
@@ -141,6 +154,7 @@ static const hki_world_ops_t SHM_WORLD_OPS = {
     .find_dead = shm_find_dead,
     .is_stopped = shm_is_stopped,
     .describe_end = shm_describe_end,
+    .read = shm_read,
     .destroy = shm_destroy,
 };
 
@@ -150,13 +164,15 @@ static uint64_t control_bytes(int nranks)
 {
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
 
-    const uint64_t each = sizeof(hki_cpu_mask_t) + sizeof(int);
+    const uint64_t each =
+        sizeof(hki_cpu_mask_t) + sizeof(hki_token_t) + sizeof(_Atomic uint32_t) + sizeof(int);
 
     return (sizeof(control_t) + (uint64_t)nranks * each + page - 1) / page * page;
 }
 
 /** Write the control part and the head of the first group. */
-static hk_status_t fill(const hki_shm_job_t *job, const int *pids, uint64_t arena_bytes, int fd)
+static hk_status_t fill(const hki_shm_job_t *job, const hki_shm_person_t *people,
+                        uint64_t arena_bytes, int fd)
 {
     const uint64_t first = control_bytes(job->nranks);
     const size_t bytes = first + HKI_ARENA_PAGE_BYTES;
@@ -170,15 +186,22 @@ static hk_status_t fill(const hki_shm_job_t *job, const int *pids, uint64_t aren
     control->control_bytes = first;
     control->arena_bytes = arena_bytes;
     control->masks = sizeof(*control);
-    control->pids = control->masks + (uint64_t)job->nranks * sizeof(hki_cpu_mask_t);
-    memcpy((char *)control + control->pids, pids, (size_t)job->nranks * sizeof(*pids));
+    control->tokens = control->masks + (uint64_t)job->nranks * sizeof(hki_cpu_mask_t);
+    control->reach = control->tokens + (uint64_t)job->nranks * sizeof(hki_token_t);
+    control->pids = control->reach + (uint64_t)job->nranks * sizeof(_Atomic uint32_t);
+    int *pids = (void *)((char *)control + control->pids);
+    hki_token_t *tokens = (void *)((char *)control + control->tokens);
+    for (int rank = 0; rank < job->nranks; rank++) {
+        pids[rank] = people[rank].pid;
+        tokens[rank] = people[rank].token;
+    }
     hki_group_init((char *)control + first, &job->shape);
     (void)munmap(control, bytes);
     return HK_OK;
 }
 
-hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const int *pids, uint64_t bytes_max,
-                                int *fd_out)
+hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const hki_shm_person_t *people,
+                                uint64_t bytes_max, int *fd_out)
 {
     const hki_layout_t layout =
         hki_layout(job->nranks, job->shape.nlanes, job->shape.staging_bytes);
@@ -200,7 +223,7 @@ hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const int *pids, uint6
         return status;
     }
     HKI_TRY(status = hki_memfd_commit(fd, 0, first + layout.staging), fail);
-    HKI_TRY(status = fill(job, pids, arena_bytes, fd), fail);
+    HKI_TRY(status = fill(job, people, arena_bytes, fd), fail);
     *fd_out = fd;
     return HK_OK;
 fail:
@@ -263,6 +286,7 @@ static hk_status_t shm_allocate(const hki_shm_job_t *job, int fd, shm_world_t **
     shm->common.ops = &SHM_WORLD_OPS;
     shm->common.nranks = job->nranks;
     shm->common.spin = job->spin;
+    shm->common.unstaged_bytes = SIZE_MAX; // until all have said what they can do
     atomic_flag_clear(&shm->is_looking);
     hki_world_begin(&shm->common);
     hki_world_retain(&shm->common); // from here on, hki_world_release() undoes everything
@@ -297,6 +321,76 @@ static hk_status_t take_arena(const hki_shm_job_t *job, shm_world_t *shm)
     return status;
 }
 
+static _Atomic uint32_t *reach_of(const hki_world_t *world)
+{
+    const control_t *control = (const void *)world->base;
+
+    return (void *)(world->base + control->reach);
+}
+
+/** Can this rank read all others? *rank_out: the first it cannot. @return 0, or an errno */
+static int probe_all(const hki_shm_job_t *job, const hki_world_t *world, const hki_token_t *tokens,
+                     int *rank_out)
+{
+    int error = 0;
+
+    for (int rank = 0; rank < job->nranks && error == 0; rank++) {
+        if (rank != job->rank) {
+            error = hki_remote_probe(world->pids[rank], &tokens[rank]);
+            *rank_out = rank;
+        }
+    }
+    return error;
+}
+
+/** Find out whether this rank can read all others, and gains by it, and write it down. */
+static hk_status_t try_reach(const hki_shm_job_t *job, const hki_world_t *world)
+{
+    const control_t *control = (const void *)world->base;
+    const hki_token_t *tokens = (const void *)(world->base + control->tokens);
+    const int next = (job->rank + 1) % job->nranks;
+    uint32_t reach = REACH_NONE;
+    int rank = 0;
+    const int error = job->block == NULL ? 0 : probe_all(job, world, tokens, &rank);
+
+    if (error != 0 && job->single_copy > 0) {
+        return HKI_FAIL(HK_ERR_UNSUPPORTED,
+                        "single copy is demanded, but rank %d cannot read the memory of rank %d "
+                        "(pid %d): %s; HOCKET_SINGLE_COPY=auto does without",
+                        job->rank, rank, world->pids[rank], strerror(error));
+    }
+    if (error != 0) {
+        hki_log(HKI_LOG_INFO, "transport",
+                "no single copy: the memory of rank %d (pid %d) cannot be read: %s", rank,
+                world->pids[rank], strerror(error));
+    } else if (job->block != NULL && job->single_copy < 0 &&
+               !hki_remote_pays(world->pids[next], &tokens[next], job->block)) {
+        hki_log(HKI_LOG_INFO, "transport", "no single copy: it is slower than staging here");
+    } else if (job->block != NULL) {
+        reach = REACH_ALL;
+    }
+    atomic_store_explicit(&reach_of(world)[job->rank], reach, memory_order_release);
+    return HK_OK;
+}
+
+void hki_shm_world_settle(const hki_shm_job_t *job, hki_endpoint_t *ep)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    hki_world_t *world = seg->world;
+    bool is_single_copy = true;
+
+    hki_segment_look_at_cores(seg); // now that all have noted theirs
+    for (int rank = 0; rank < job->nranks; rank++) {
+        is_single_copy &= atomic_load_explicit(&reach_of(world)[rank], memory_order_acquire) ==
+                          (uint32_t)REACH_ALL;
+    }
+    if (is_single_copy) {
+        world->unstaged_bytes =
+            job->single_copy > 0 ? HKI_INLINE_BYTES_MAX + 1 : SINGLE_COPY_BYTES_MIN;
+    }
+    ep->unstaged_bytes = world->unstaged_bytes;
+}
+
 hk_status_t hki_shm_world_join(const hki_shm_job_t *job, int fd, hki_endpoint_t **ep_out)
 {
     shm_world_t *shm = NULL;
@@ -308,6 +402,7 @@ hk_status_t hki_shm_world_join(const hki_shm_job_t *job, int fd, hki_endpoint_t 
     }
     HKI_TRY(status = map_world(job, shm), done);
     HKI_TRY(status = watch_ranks(job, shm), done);
+    HKI_TRY(status = try_reach(job, &shm->common), done);
     shm->board = hki_board_find(job->nranks);
     HKI_TRY(status = take_arena(job, shm), done);
     ranks = hki_calloc((size_t)job->nranks, sizeof(*ranks));

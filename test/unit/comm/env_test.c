@@ -76,6 +76,25 @@ static void assert_refused(hk_status_t status, const char *part, const char *oth
     }
 }
 
+static void single_copy_is_auto_on_or_off(void **state)
+{
+    static const char *const texts[] = {"", "auto", "off", "on"};
+    static const int values[] = {-1, -1, 0, 1};
+    int value = 7;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        set("HOCKET_SINGLE_COPY", texts[i]);
+        assert_ok(hki_env_single_copy(&value));
+        assert_int_equal(value, values[i]);
+    }
+    value = 7;
+    set("HOCKET_SINGLE_COPY", "yes");
+    assert_int_equal(hki_env_single_copy(&value), HK_ERR_INVALID_ARG);
+    assert_int_equal(value, 7);
+    assert_non_null(strstr(hk_last_error(), "HOCKET_SINGLE_COPY=\"yes\""));
+}
+
 static void nothing_set_means_one_rank(void **state)
 {
     (void)state;
@@ -213,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_set_means_one_rank, clear),
+        cmocka_unit_test_setup(single_copy_is_auto_on_or_off, clear),
         cmocka_unit_test_setup(each_launcher_is_understood, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
         cmocka_unit_test_setup(several_hosts_are_refused, clear),

@@ -61,9 +61,9 @@ static void a_direct_all_reduce_stages_its_input_once(void **state)
     assert_non_null(direct);
     assert_ok(hki_footprint(direct, 4, &need));
     assert_ok(hki_footprint(direct, 4, &again)); // remembered
-    assert_true(need.staged_elements == 1.0 && again.staged_elements == 1.0);
-    assert_true(need.staged_partials == 0.0);
-    assert_int_equal(need.staged_messages, 1);
+    assert_true(need.staged.elements == 1.0 && again.staged.elements == 1.0);
+    assert_true(need.staged.partials == 0.0);
+    assert_int_equal(need.staged.messages, 1);
 }
 
 int main(void)

@@ -90,6 +90,7 @@ static void cluster_open(cluster_t *c, uint64_t seed)
     c->net.failure.rank = -1;
     c->net.dice = hki_random_key(seed, "fake");
     c->net.is_direct = seed % 2 == 1;
+    c->net.is_remote = seed % 4 == 1;
     for (int r = 0; r < NRANKS; r++) {
         c->eps[r] = fake_endpoint(&c->net, r);
         assert_ok(hki_engine_create(&c->eps[r].base, &opts, &c->engines[r]));

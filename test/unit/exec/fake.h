@@ -39,6 +39,7 @@ typedef struct fake_net {
     hki_random_key_t dice;
     uint64_t thrown;
     bool is_direct;  /**< sources that are not copied are read where they lie */
+    bool is_remote;  /**< and that by fetch() */
     int allocations; /**< blocks of mem_alloc not freed */
 } fake_net_t;
 
@@ -82,7 +83,7 @@ static inline hk_status_t fake_send(hki_endpoint_t *ep, int lane, int peer,
         message->seen = message->copy;
     }
     stream->sent++;
-    *ticket_out = stream->sent;
+    *ticket_out = message->copy == NULL ? stream->sent : 0;
     return HK_OK;
 }
 
@@ -101,7 +102,22 @@ static inline hk_status_t fake_peek(hki_endpoint_t *ep, int lane, int peer, hki_
     *out = (hki_message_t){.envelope = message->envelope,
                            .bytes = message->bytes,
                            .payload = message->seen,
-                           .is_direct = message->copy == NULL};
+                           .is_direct = message->copy == NULL,
+                           .is_remote = message->copy == NULL && net->is_remote};
+    if (out->is_remote) {
+        out->payload = NULL;
+        out->shift = (uint8_t)((uintptr_t)message->seen % 64);
+    }
+    return HK_OK;
+}
+
+// NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
+static inline hk_status_t fake_fetch(hki_endpoint_t *ep, int lane, int peer, size_t offset,
+                                     void *into, size_t bytes)
+{
+    const fake_stream_t *stream = &fake_net_of(ep)->streams[lane][peer][ep->rank];
+
+    memcpy(into, stream->queue[stream->released % FAKE_QUEUE].seen + offset, bytes);
     return HK_OK;
 }
 
@@ -194,6 +210,7 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
         .name = "fake",
         .send = fake_send,
         .peek = fake_peek,
+        .fetch = fake_fetch,
         .release = fake_release,
         .is_consumed = fake_is_consumed,
         .begin_run = fake_begin_run,
