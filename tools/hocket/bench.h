@@ -74,6 +74,7 @@ typedef struct hki_bench_row {
     const char *algo;              /**< borrowed; "" where none is chosen */
     double time_us;                /**< back to back, median; see --help */
     double p50_us, p99_us, min_us; /**< alone, with a barrier before each */
+    double best_us;                /**< the quickest of what `time_us` is the median of */
     double noise_us;               /**< between the quartiles of what `time_us` is the median of */
     double predicted_us;           /**< 0: not known */
     double algbw, busbw;           /**< [GB/s], 10^9 */

@@ -46,7 +46,7 @@ static hk_status_t measure_algo(hki_bench_t *bench, const hki_algo_t *algo, fit_
             const hki_cost_t cost = algo->cost(bench->nranks, block);
             fit->rows[(*at)++] = (hki_solve_row_t){
                 .terms = {cost.messages, cost.sent_bytes, cost.reduced_bytes},
-                .time = row.time_us * 1e3,
+                .time = row.best_us * 1e3, // what others do on this machine only adds to it
             };
         }
     }

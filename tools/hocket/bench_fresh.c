@@ -106,6 +106,7 @@ static hk_status_t measure(hki_bench_t *bench, hki_bench_row_t *row)
     row->p99_us = hki_bench_quantile(bench->samples, (size_t)count, 0.99) / 1e3;
     row->min_us = bench->samples[0] / 1e3;
     row->time_us = row->p50_us;
+    row->best_us = row->min_us;
     row->iterations = count;
     row->batch = stretch;
     row->is_inplace = bench->is_inplace;

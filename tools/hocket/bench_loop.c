@@ -322,12 +322,14 @@ static hk_status_t plain(hki_bench_t *bench, hki_bench_row_t *row)
     row->p99_us = hki_bench_quantile(bench->samples, singles, 0.99) / 1e3;
     row->min_us = bench->samples[0] / 1e3;
     row->time_us = row->p50_us;
+    row->best_us = row->min_us;
     row->noise_us = spread_us(bench->samples, singles);
     row->iterations = effort.singles;
     row->batch = effort.batch;
     if (effort.batch > 1) {
         HKI_TRY(status = collect(bench, what, effort.batch, (size_t)effort.batches), done);
         row->time_us = hki_bench_quantile(bench->samples, (size_t)effort.batches, 0.5) / 1e3;
+        row->best_us = bench->samples[0] / 1e3;
         row->noise_us = spread_us(bench->samples, (size_t)effort.batches);
     }
 done:
