@@ -24,6 +24,7 @@ SAMPLES_MIN = 5
 WARMUP = 3
 STRETCH_BYTES = 16384
 STRETCH_MAX = 64
+LONG_S = 1e-4
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16,
           "f64": torch.float64, "i32": torch.int32, "i64": torch.int64}
 GATHERS = ("gather", "all_gather")
@@ -105,20 +106,27 @@ def sample(case, operate, stretch, turn):
     return seconds / 2 if case.coll == "send_recv" else seconds
 
 
+def agree(values):
+    """The largest of all ranks, for each value."""
+    tensor = torch.tensor(values, dtype=torch.float64)
+    dist.all_reduce(tensor, dist.ReduceOp.MAX)
+    return tensor.tolist()
+
+
 def measure(case, operate, nbytes, budget_s):
     """Median of the slowest rank's time [us], and how many samples it is of."""
     stretch = max(1, min(STRETCH_MAX, STRETCH_BYTES // max(1, nbytes)))
+    alone = agree([min(sample(case, operate, 1, turn) for turn in range(WARMUP))])[0]
+    if alone > LONG_S:
+        stretch = 1
     whole = []
     for turn in range(WARMUP):
         start = time.perf_counter()
         sample(case, operate, stretch, turn)
         whole.append(time.perf_counter() - start)
-    count = torch.tensor(max(SAMPLES_MIN, min(SAMPLES_MAX, int(budget_s / min(whole)))))
-    dist.broadcast(count, 0)
-    samples = torch.tensor([sample(case, operate, stretch, turn) for turn in range(int(count))],
-                           dtype=torch.float64)
-    dist.all_reduce(samples, dist.ReduceOp.MAX)
-    return statistics.median(samples.tolist()) * 1e6, int(count)
+    count = max(SAMPLES_MIN, min(SAMPLES_MAX, int(budget_s / agree([min(whole)])[0])))
+    samples = agree([sample(case, operate, stretch, turn) for turn in range(count)])
+    return statistics.median(samples) * 1e6, count
 
 
 def run_case(coll, nbytes, dtype, ranks, budget_s):

@@ -5,7 +5,8 @@
  * Method: every rank rewrites its whole input before each operation. Operations of more than 8 KiB
  * are timed alone: rewrite, barrier, clock, operation, clock. Smaller ones would drown in the skew
  * of the barrier: K = 16 KiB / bytes of them, 64 at most, follow one barrier, and each is preceded
- * by the rewriting of its input, which is then part of the time. A sample is the slowest rank's.
+ * by the rewriting of its input, which is then part of the time; but not where one operation takes
+ * more than 100 us. A sample is the slowest rank's.
  * Both forms, in place and not, are measured; the one with the lower median is printed:
  *
  *     {"coll":"all_reduce","dtype":"f32","bytes":1024,"time_us":1.4,"samples":100,"in_place":false}
@@ -29,6 +30,8 @@ enum {
     STRETCH_MAX = 64,
     PAGE_BYTES = 4096,
 };
+
+#define LONG_S 1e-4 /* beside such an operation the barrier's skew is nothing */
 
 typedef enum coll {
     ALL_REDUCE,
@@ -172,24 +175,41 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Median of the slowest rank's time [us], the same on all ranks. */
-static double measure(bench_t *b, size_t bytes, int *samples_out)
+/** Seconds of the slowest rank's quickest of a few runs, the same on all ranks; whole: with the
+ *  rewriting and the barrier. */
+static double warm_up(const bench_t *b, int stretch, bool is_whole)
 {
-    const size_t fit = STRETCH_BYTES / (bytes > 0 ? bytes : 1);
-    const int stretch = fit < 1 ? 1 : fit > STRETCH_MAX ? STRETCH_MAX : (int)fit;
-    double whole = 1e9;
-    int count = SAMPLES_MIN;
+    double best = 1e9;
 
     for (int i = 0; i < WARMUP; i++) {
         const double start = now_s();
-        (void)sample(b, stretch, i);
-        whole = now_s() - start < whole ? now_s() - start : whole;
+        const double alone = sample(b, stretch, i);
+        const double taken = is_whole ? now_s() - start : alone;
+        best = taken < best ? taken : best;
     }
-    if (b->budget_s / (whole + 1e-9) > SAMPLES_MIN) {
-        const double more = b->budget_s / (whole + 1e-9);
-        count = more > SAMPLES_MAX ? SAMPLES_MAX : (int)more;
+    MPI_Allreduce(MPI_IN_PLACE, &best, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return best;
+}
+
+/** Operations after one barrier: see the head comment. */
+static int choose_stretch(const bench_t *b, size_t bytes)
+{
+    const size_t fit = STRETCH_BYTES / (bytes > 0 ? bytes : 1);
+
+    if (warm_up(b, 1, false) > LONG_S || fit < 1) {
+        return 1;
     }
-    MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return fit > STRETCH_MAX ? STRETCH_MAX : (int)fit;
+}
+
+/** Median of the slowest rank's time [us], the same on all ranks. */
+static double measure(bench_t *b, size_t bytes, int *samples_out)
+{
+    const int stretch = choose_stretch(b, bytes);
+    const double more = b->budget_s / (warm_up(b, stretch, true) + 1e-9);
+    const int count =
+        more < SAMPLES_MIN ? SAMPLES_MIN : (more > SAMPLES_MAX ? SAMPLES_MAX : (int)more);
+
     for (int i = 0; i < count; i++) {
         b->samples[i] = sample(b, stretch, i);
     }

@@ -5,12 +5,17 @@
  * Every rank rewrites its whole input before each operation. Operations of more than 8 KiB are
  * timed alone: rewrite, barrier, clock, operation, clock. Smaller ones would drown in the skew of
  * the barrier: K = 16 KiB / bytes of them, 64 at most, follow one barrier, and each is preceded by
- * the rewriting of its input, which is then part of the time. A sample is the slowest rank's.
+ * the rewriting of its input, which is then part of the time; but not where one operation takes
+ * more than 100 us. A sample is the slowest rank's.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "bench.h"
+
+#define LONG_NS 1e5 /* beside such an operation the barrier's skew is nothing */
 
 enum {
     SAMPLES_MOST = 2000,
@@ -56,12 +61,11 @@ static hk_status_t sample(const hki_bench_t *bench, const hki_bench_case_t *what
     return status;
 }
 
-/** How many samples fit the budget; equal on all ranks. */
-static hk_status_t plan(hki_bench_t *bench, const hki_bench_case_t *what, int stretch,
-                        int *samples_out)
+/** The slowest rank's quickest of a few runs; whole: with the rewriting and the barrier [ns]. */
+static hk_status_t warm_up(hki_bench_t *bench, const hki_bench_case_t *what, int stretch,
+                           bool is_whole, double *ns_out)
 {
-    const double budget_ns = bench->values->budget_s * (bench->values->has_lines ? 0.5e9 : 1e9);
-    double whole_ns = 1e18;
+    double best_ns = HUGE_VAL;
     double ns;
 
     for (int i = 0; i < WARMUP; i++) {
@@ -70,47 +74,54 @@ static hk_status_t plan(hki_bench_t *bench, const hki_bench_case_t *what, int st
         if (status != HK_OK) {
             return status;
         }
-        ns = (double)(hki_clock_ns() - start);
-        whole_ns = ns < whole_ns ? ns : whole_ns;
+        ns = is_whole ? (double)(hki_clock_ns() - start) : ns;
+        best_ns = ns < best_ns ? ns : best_ns;
     }
+    *ns_out = best_ns;
+    return hki_bench_agree(bench, ns_out, 1);
+}
+
+/** How many samples fit the budget. */
+static size_t sample_count(const hki_bench_t *bench, double whole_ns)
+{
+    const hki_bench_values_t *values = bench->values;
+    const double budget_ns = values->budget_s * (values->has_lines ? 0.5e9 : 1e9); // two forms
     const double most =
         (double)(bench->samples_max < SAMPLES_MOST ? bench->samples_max : (size_t)SAMPLES_MOST);
     double count = budget_ns / (whole_ns + 1.0);
-    if (bench->values->iterations > 0) {
-        count = bench->values->iterations;
-    } else if (count < SAMPLES_LEAST) {
-        count = SAMPLES_LEAST;
-    }
-    count = count < most ? count : most;
-    const hk_status_t status = hki_bench_agree(bench, &count, 1);
-    *samples_out = (int)count;
-    return status;
+
+    count = count < SAMPLES_LEAST ? SAMPLES_LEAST : count;
+    count = values->iterations > 0 ? values->iterations : count;
+    return (size_t)(count < most ? count : most);
 }
 
 /** One form, in place or not, of a case. */
 static hk_status_t measure(hki_bench_t *bench, hki_bench_row_t *row)
 {
     const size_t fit = STRETCH_BYTES / (row->bytes > 0 ? row->bytes : 1);
-    const int stretch = fit < 1 ? 1 : fit > STRETCH_MAX ? STRETCH_MAX : (int)fit;
-    int count = 0;
-    hk_status_t status = plan(bench, &row->what, stretch, &count);
+    int stretch = fit < 1 ? 1 : fit > STRETCH_MAX ? STRETCH_MAX : (int)fit;
+    hk_status_t status;
+    double ns;
 
-    for (int i = 0; status == HK_OK && i < count; i++) {
-        status = sample(bench, &row->what, stretch, (uint64_t)i, &bench->samples[i]);
+    HKI_TRY(status = warm_up(bench, &row->what, 1, false, &ns), done);
+    stretch = ns > LONG_NS ? 1 : stretch;
+    HKI_TRY(status = warm_up(bench, &row->what, stretch, true, &ns), done);
+    const size_t count = sample_count(bench, ns);
+    for (size_t i = 0; i < count; i++) {
+        HKI_TRY(status = sample(bench, &row->what, stretch, i, &bench->samples[i]), done);
     }
-    if (status != HK_OK || (status = hki_bench_agree(bench, bench->samples, (size_t)count))) {
-        return status;
-    }
-    hki_bench_sort(bench->samples, (size_t)count);
-    row->p50_us = hki_bench_quantile(bench->samples, (size_t)count, 0.5) / 1e3;
-    row->p99_us = hki_bench_quantile(bench->samples, (size_t)count, 0.99) / 1e3;
+    HKI_TRY(status = hki_bench_agree(bench, bench->samples, count), done);
+    hki_bench_sort(bench->samples, count);
+    row->p50_us = hki_bench_quantile(bench->samples, count, 0.5) / 1e3;
+    row->p99_us = hki_bench_quantile(bench->samples, count, 0.99) / 1e3;
     row->min_us = bench->samples[0] / 1e3;
     row->time_us = row->p50_us;
     row->best_us = row->min_us;
-    row->iterations = count;
+    row->iterations = (int)count;
     row->batch = stretch;
     row->is_inplace = bench->is_inplace;
-    return HK_OK;
+done:
+    return status;
 }
 
 hk_status_t hki_bench_fresh(hki_bench_t *bench, hki_bench_row_t *row)

@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+enum { GRACE_MS = 3000 };
+
 extern char **environ;
 
 /** Start it with its output on `writing`. @return 0 or an errno */
@@ -69,6 +71,14 @@ static bool read_all(int reading, uint64_t deadline_ns, hki_text_t *text)
     }
 }
 
+/** End it, with the time to end what it has started outside its process group. */
+static void end(pid_t pid, int reading, hki_text_t *text)
+{
+    (void)kill(-pid, SIGTERM);
+    (void)read_all(reading, hki_deadline_ns(GRACE_MS), text);
+    (void)kill(-pid, SIGKILL);
+}
+
 /** Wait for its end. @return HK_OK if its status is 0 */
 static hk_status_t reap(const hki_child_t *child, pid_t pid)
 {
@@ -104,10 +114,10 @@ hk_status_t hki_child_run(const hki_child_t *child, hki_text_t *text)
     }
     const double timeout_ms = child->timeout_s * 1e3;
     const bool is_done = read_all(ends[0], hki_deadline_ns((int)timeout_ms), text);
-    (void)close(ends[0]);
     if (!is_done) {
-        (void)kill(-pid, SIGKILL);
+        end(pid, ends[0], text);
     }
+    (void)close(ends[0]);
     const hk_status_t status = reap(child, pid);
     if (!is_done) {
         return HKI_FAIL(HK_ERR_TIMED_OUT, "%s ran for more than %g s and was killed",
