@@ -55,10 +55,15 @@ typedef struct hki_costs {
 
 /** What one rank on the critical path does, per operation. Times follow from hki_cost_params_t. */
 typedef struct hki_cost {
-    double messages;      /**< messages one after the other (rounds) */
+    double messages;      /**< messages sent one after the other */
     double sent_bytes;    /**< bytes moved one after the other */
     double reduced_bytes; /**< bytes reduced one after the other */
+    double rounds;        /**< hops that wait for each other; 0: as many as messages */
 } hki_cost_t;
+
+/** Messages that cost alpha: one of every round in full, the others in part, for they are under way
+ *  together. */
+double hki_cost_hops(const hki_cost_t *cost);
 
 /** Cost of an algorithm: nranks, bytes of one block, as in hki_algo_fn. */
 typedef hki_cost_t (*hki_cost_fn)(int nranks, double block_bytes);

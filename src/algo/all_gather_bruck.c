@@ -51,5 +51,5 @@ hk_status_t hki_all_gather_bruck(const hk_schedule_opts_t *opts, hk_schedule_t *
 
 hki_cost_t hki_all_gather_bruck_cost(int nranks, double block_bytes)
 {
-    return (hki_cost_t){hki_rounds(nranks), (nranks - 1) * block_bytes, 0};
+    return (hki_cost_t){hki_rounds(nranks), (nranks - 1) * block_bytes, 0, 0};
 }

@@ -105,5 +105,5 @@ hki_cost_t hki_all_gather_doubling_cost(int nranks, double block_bytes)
     for (int d = 1; d < lead; d *= 2) { // the fullest group of each round
         blocks += slot_of(nranks, d);
     }
-    return (hki_cost_t){messages, blocks * block_bytes, 0};
+    return (hki_cost_t){messages, blocks * block_bytes, 0, 0};
 }

@@ -142,5 +142,5 @@ hki_cost_t hki_all_reduce_doubling_cost(int nranks, double block_bytes)
         messages += 2 + hki_rounds(lead) - hki_rounds(hki_power_floor(nranks - lead));
         sums += 1;
     }
-    return (hki_cost_t){messages, messages * block_bytes, sums * block_bytes};
+    return (hki_cost_t){messages, messages * block_bytes, sums * block_bytes, 0};
 }

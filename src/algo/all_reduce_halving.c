@@ -155,9 +155,9 @@ hki_cost_t hki_all_reduce_halving_cost(int nranks, double block_bytes)
         const double others = nranks - 1;
 
         return (hki_cost_t){2.0 * hki_rounds(nranks), 2 * others * chunk_bytes,
-                            others * chunk_bytes};
+                            others * chunk_bytes, 0};
     }
     // Q chunks of each rank from Q on, one after the other; then the doubling and one message more
     return (hki_cost_t){lead + hki_rounds(lead) + 1, block_bytes * 2 + (lead - 1) * chunk_bytes,
-                        (nranks - 1) * chunk_bytes};
+                        (nranks - 1) * chunk_bytes, 0};
 }

@@ -70,5 +70,5 @@ hki_cost_t hki_all_reduce_ring_cost(int nranks, double block_bytes)
     const double others = nranks - 1;
     const double chunk_bytes = block_bytes / nranks;
 
-    return (hki_cost_t){2 * others, 2 * others * chunk_bytes, others * chunk_bytes};
+    return (hki_cost_t){2 * others, 2 * others * chunk_bytes, others * chunk_bytes, 0};
 }

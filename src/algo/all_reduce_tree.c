@@ -48,5 +48,5 @@ hki_cost_t hki_all_reduce_tree_cost(int nranks, double block_bytes)
 {
     const double rounds = hki_rounds(nranks);
 
-    return (hki_cost_t){2 * rounds, 2 * rounds * block_bytes, rounds * block_bytes};
+    return (hki_cost_t){2 * rounds, 2 * rounds * block_bytes, rounds * block_bytes, 0};
 }

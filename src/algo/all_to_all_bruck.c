@@ -99,5 +99,5 @@ hki_cost_t hki_all_to_all_bruck_cost(int nranks, double block_bytes)
     for (int d = 1; d < nranks; d *= 2) {
         blocks += packed_slots(nranks, d);
     }
-    return (hki_cost_t){hki_rounds(nranks), blocks * block_bytes, 0};
+    return (hki_cost_t){hki_rounds(nranks), blocks * block_bytes, 0, 0};
 }

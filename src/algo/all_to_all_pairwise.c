@@ -49,5 +49,5 @@ hki_cost_t hki_all_to_all_pairwise_cost(int nranks, double block_bytes)
 {
     const double rounds = nranks < 3 ? nranks - 1 : nranks; // one of them is each rank's own
 
-    return (hki_cost_t){rounds, rounds * block_bytes, 0};
+    return (hki_cost_t){rounds, rounds * block_bytes, 0, 0};
 }

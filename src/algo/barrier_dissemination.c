@@ -35,5 +35,5 @@ hk_status_t hki_barrier_dissemination(const hk_schedule_opts_t *opts, hk_schedul
 hki_cost_t hki_barrier_dissemination_cost(int nranks, double block_bytes)
 {
     (void)block_bytes;
-    return (hki_cost_t){hki_rounds(nranks), 0, 0};
+    return (hki_cost_t){hki_rounds(nranks), 0, 0, 0};
 }

@@ -45,5 +45,5 @@ hk_status_t hki_barrier_tree(const hk_schedule_opts_t *opts, hk_schedule_t **sch
 hki_cost_t hki_barrier_tree_cost(int nranks, double block_bytes)
 {
     (void)block_bytes;
-    return (hki_cost_t){2.0 * hki_rounds(nranks), 0, 0};
+    return (hki_cost_t){2.0 * hki_rounds(nranks), 0, 0, 0};
 }

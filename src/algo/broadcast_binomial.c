@@ -50,5 +50,5 @@ hki_cost_t hki_broadcast_binomial_cost(int nranks, double block_bytes)
 {
     const double rounds = hki_rounds(nranks);
 
-    return (hki_cost_t){rounds, rounds * block_bytes, 0};
+    return (hki_cost_t){rounds, rounds * block_bytes, 0, 0};
 }

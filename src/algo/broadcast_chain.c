@@ -49,5 +49,5 @@ hki_cost_t hki_broadcast_chain_cost(int nranks, double block_bytes)
 {
     const double hops = nranks - 1;
 
-    return (hki_cost_t){hops, hops * block_bytes, 0};
+    return (hki_cost_t){hops, hops * block_bytes, 0, 0};
 }

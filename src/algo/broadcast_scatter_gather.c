@@ -66,5 +66,5 @@ hki_cost_t hki_broadcast_scatter_gather_cost(int nranks, double block_bytes)
 {
     const double messages = 2 * (nranks - 1);
 
-    return (hki_cost_t){messages, messages * block_bytes / nranks, 0};
+    return (hki_cost_t){messages, messages * block_bytes / nranks, 0, 0};
 }

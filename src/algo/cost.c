@@ -3,12 +3,24 @@
  * @brief Predicts the time of an algorithm and finds the cheapest one that is allowed.
  *
  * Method: time = alpha * messages + beta * bytes + gamma * reduced bytes, on the busiest chain of
- * ranks (Hockney's model with a term for sums). The first of equals wins, in the order of
- * registry.def.
+ * ranks (Hockney's model with a term for sums). Messages that follow one another without waiting
+ * overlap: each but the first of a round costs OVERLAPPED alpha. With more ranks than cores that is
+ * what counts: a round costs a turn of all ranks on the core, a message next to nothing. The first
+ * of equals wins, in the order of registry.def.
  */
 #include "algo/algo.h"
 
 #include "base/error.h"
+
+static const double OVERLAPPED = 0.25;
+
+double hki_cost_hops(const hki_cost_t *cost)
+{
+    const double rounds = cost->rounds > 0.0 ? cost->rounds : cost->messages;
+
+    return cost->messages <= rounds ? cost->messages
+                                    : rounds + OVERLAPPED * (cost->messages - rounds);
+}
 
 void hki_costs_init(hki_costs_t *costs, const hki_cost_params_t *common)
 {
@@ -25,7 +37,7 @@ double hki_algo_time(const hki_algo_t *algo, const hki_costs_t *costs, int nrank
     int count;
     const hki_cost_params_t *params = &costs->of[algo - hki_algo_all(&count)];
 
-    return params->alpha_ns * cost.messages + params->beta_ns * cost.sent_bytes +
+    return params->alpha_ns * hki_cost_hops(&cost) + params->beta_ns * cost.sent_bytes +
            params->gamma_ns * cost.reduced_bytes;
 }
 

@@ -40,5 +40,5 @@ hki_cost_t hki_gather_direct_cost(int nranks, double block_bytes)
 {
     const double others = nranks - 1;
 
-    return (hki_cost_t){others, others * block_bytes, 0};
+    return (hki_cost_t){others, others * block_bytes, 0, 1};
 }

@@ -44,5 +44,5 @@ hki_cost_t hki_reduce_binomial_cost(int nranks, double block_bytes)
     const double rounds = hki_rounds(nranks);
     const double messages = nranks == 1 ? 0 : rounds + 1; // the usual case: a root that is not 0
 
-    return (hki_cost_t){messages, messages * block_bytes, rounds * block_bytes};
+    return (hki_cost_t){messages, messages * block_bytes, rounds * block_bytes, 0};
 }

@@ -154,8 +154,8 @@ hki_cost_t hki_reduce_scatter_halving_cost(int nranks, double block_bytes)
     const double others = nranks - 1;
 
     if (lead == nranks) {
-        return (hki_cost_t){hki_rounds(lead), others * block_bytes, others * block_bytes};
+        return (hki_cost_t){hki_rounds(lead), others * block_bytes, others * block_bytes, 0};
     }
     // the ranks from Q on send all their blocks one after the other
-    return (hki_cost_t){others + 1, (others + 1) * block_bytes, (others + 1) * block_bytes};
+    return (hki_cost_t){others + 1, (others + 1) * block_bytes, (others + 1) * block_bytes, 0};
 }

@@ -51,5 +51,5 @@ hki_cost_t hki_reduce_scatter_ring_cost(int nranks, double block_bytes)
 {
     const double others = nranks - 1;
 
-    return (hki_cost_t){others, others * block_bytes, others * block_bytes};
+    return (hki_cost_t){others, others * block_bytes, others * block_bytes, 0};
 }

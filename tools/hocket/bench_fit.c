@@ -45,7 +45,7 @@ static hk_status_t measure_algo(hki_bench_t *bench, const hki_algo_t *algo, fit_
             const double block = (double)(what.count * hk_dtype_bytes(what.dtype));
             const hki_cost_t cost = algo->cost(bench->nranks, block);
             fit->rows[(*at)++] = (hki_solve_row_t){
-                .terms = {cost.messages, cost.sent_bytes, cost.reduced_bytes},
+                .terms = {hki_cost_hops(&cost), cost.sent_bytes, cost.reduced_bytes},
                 .time = row.best_us * 1e3, // what others do on this machine only adds to it
             };
         }
