@@ -166,7 +166,7 @@ static hk_status_t send_data(hki_p2p_t *p2p, hki_p2p_op_t *op)
     const hki_envelope_t envelope = {.op_number = op->tag, .check = 0, .kind = FRAME_DATA};
     hk_status_t status;
 
-    if (ep->ops->is_direct(ep, op->data, op->bytes)) {
+    if (op->bytes >= ep->unstaged_bytes || ep->ops->is_direct(ep, op->data, op->bytes)) {
         status = ep->ops->send(ep, p2p->data_lane, op->peer, &envelope, op->data, op->bytes, 0,
                                &op->ticket);
         if (status == HK_OK) {
@@ -258,13 +258,20 @@ static hk_status_t take_data(hki_p2p_t *p2p, int peer)
     hki_endpoint_t *ep = p2p->ep;
     hki_p2p_op_t *op = p2p->peers[peer].to_fill.first;
     hki_message_t message;
-    const hk_status_t status = ep->ops->peek(ep, p2p->data_lane, peer, &message);
+    hk_status_t status = ep->ops->peek(ep, p2p->data_lane, peer, &message);
 
     if (status != HK_OK) {
         return status;
     }
     HKI_ASSERT(message.bytes <= op->bytes - op->moved);
-    memcpy(op->data + op->moved, message.payload, message.bytes);
+    if (message.is_remote) {
+        status = ep->ops->fetch(ep, p2p->data_lane, peer, 0, op->data + op->moved, message.bytes);
+        if (status != HK_OK) {
+            return status;
+        }
+    } else {
+        memcpy(op->data + op->moved, message.payload, message.bytes);
+    }
     if (message.is_direct && ep->ops->is_failed(ep)) { // its owner may have given up, and gone on
         return ep->ops->peek(ep, p2p->data_lane, peer, &message);
     }
