@@ -21,7 +21,7 @@ import torch.distributed as dist
 
 SAMPLES_MAX = 2000
 SAMPLES_MIN = 5
-WARMUP = 3
+WARMUP = 2
 STRETCH_BYTES = 16384
 STRETCH_MAX = 64
 LONG_S = 1e-4

@@ -25,7 +25,7 @@
 enum {
     SAMPLES_MAX = 2000,
     SAMPLES_MIN = 5,
-    WARMUP = 3,
+    WARMUP = 2,
     STRETCH_BYTES = 16384,
     STRETCH_MAX = 64,
     PAGE_BYTES = 4096,

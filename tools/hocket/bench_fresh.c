@@ -20,7 +20,7 @@
 enum {
     SAMPLES_MOST = 2000,
     SAMPLES_LEAST = 5,
-    WARMUP = 3,
+    WARMUP = 2,
     STRETCH_BYTES = 16384,
     STRETCH_MAX = 64,
 };
