@@ -92,6 +92,7 @@ static hk_status_t scene_behind(hk_comm_t **comm)
     hk_coll_opts_t opts = hk_coll_opts_default();
     hk_request_t *request = NULL;
     float *data = calloc(BEHIND_COUNT, sizeof(*data));
+    int32_t word = 0;
     const int rank = hk_comm_rank(*comm);
     hk_status_t status = data == NULL ? HK_ERR_NO_MEMORY : HK_OK;
 
@@ -99,8 +100,14 @@ static hk_status_t scene_behind(hk_comm_t **comm)
     for (size_t i = 0; data != NULL && rank == 0 && i < BEHIND_COUNT; i++) {
         data[i] = (float)(i % 1000);
     }
+    if (status == HK_OK && rank == 0) { // rank 2 has called and finds nothing yet
+        status = hk_recv(*comm, &word, 1, HK_I32, 2, NULL, NULL);
+    }
     if (status == HK_OK) {
         status = hk_broadcast(*comm, data, data, BEHIND_COUNT, HK_F32, 0, &opts, &request);
+    }
+    if (status == HK_OK && rank == 2) {
+        status = hk_send(*comm, &word, 1, HK_I32, 0, NULL, NULL);
     }
     if (status == HK_OK && rank == 2) {
         printf("rank 2 stops in %d\n", (int)getpid());

@@ -29,7 +29,8 @@ static hk_status_t every_count(test_rank_t *self)
     for (size_t i = 0; status == HK_OK && i < (size_t)n * COUNT_MAX; i++) {
         in[i] = (int64_t)(i + 1) * digit(self->rank);
     }
-    for (size_t count = 0; count <= COUNT_MAX && status == HK_OK; count++) {
+    const size_t stride = n > 3 ? 8 : 1; // the conformance suite does them all
+    for (size_t count = 0; count <= COUNT_MAX && status == HK_OK; count += stride) {
         const int root = (int)count % n;
 
         status = hk_all_reduce(self->comm, in, out, count, HK_I64, HK_SUM, NULL, NULL);
