@@ -271,7 +271,9 @@ hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t *
         op->in.base = request->bounce;
     }
     op->check = plan->check;
-    memcpy(op->announcement.signature, plan->signature, sizeof(plan->signature));
+    if (op->announcement.check != plan->check || op->announcement.signature[0] == '\0') {
+        memcpy(op->announcement.signature, plan->signature, sizeof(plan->signature));
+    }
     hki_request_post(request, call->opts);
     return hki_request_finish(request, request_out);
 fail:

@@ -203,6 +203,8 @@ static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
 /** Start queued operations as far as the limit allows. */
 static void start_queued(hki_engine_t *engine)
 {
+    const uint64_t lane_count = (uint64_t)engine->opts.lane_count;
+
     while (engine->unstarted != NULL &&
            engine->unstarted->op_number - engine->head->op_number < HKI_STARTED_MAX) {
         hki_op_t *op = engine->unstarted;
@@ -210,11 +212,11 @@ static void start_queued(hki_engine_t *engine)
         engine->unstarted = op->next;
         op->first_run = engine->next_run;
         engine->next_run += op->ntiles;
-        engine->ep->ops->announce(engine->ep, &op->announcement);
-        for (int i = 0; i < engine->opts.lane_count; i++) {
-            hki_lane_t *lane = &engine->lanes[i];
+        engine->ep->ops->announce(engine->ep, &op->announcement, op->needs_agreement);
+        for (uint64_t k = 0; k < op->ntiles && k < lane_count; k++) {
+            hki_lane_t *lane = &engine->lanes[(op->first_run + k) % lane_count];
 
-            if (lane->op == NULL && lane->run < engine->next_run) {
+            if (lane->op == NULL) {
                 lane_attach(engine, lane, op);
             }
         }

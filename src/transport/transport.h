@@ -107,8 +107,9 @@ typedef struct hki_endpoint_ops {
     /** Would this memory be sent direct, without HKI_SEND_COPIED? */
     bool (*is_direct)(const hki_endpoint_t *ep, const void *memory, size_t bytes);
 
-    /** Tell all ranks what this rank starts now. Cheap: a store into memory of one's own. */
-    void (*announce)(hki_endpoint_t *ep, const hki_announcement_t *announcement);
+    /** Tell all ranks what this rank starts now. Cheap: a few stores into memory of one's own.
+     *  @param is_awaited  wake ranks that sleep: they may wait for this, not only for messages */
+    void (*announce)(hki_endpoint_t *ep, const hki_announcement_t *announcement, bool is_awaited);
     /** What peer announced as op_number. HK_OK; HK_IN_PROGRESS: not yet; HK_ERR_LIMIT: so long ago
      *  that it is forgotten (the last 64 are kept). */
     hk_status_t (*announced)(hki_endpoint_t *ep, int peer, uint32_t op_number,

@@ -84,7 +84,8 @@ bool hki_segment_is_consumed(hki_endpoint_t *ep, int lane, int peer, uint64_t ti
 hk_status_t hki_segment_begin_run(hki_endpoint_t *ep, int lane);
 int hki_segment_run_waits_for(const hki_endpoint_t *ep, int lane);
 bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes);
-void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement);
+void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement,
+                          bool is_awaited);
 hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
                                   hki_announcement_t *announcement_out);
 hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns);

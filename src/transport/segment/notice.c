@@ -5,6 +5,7 @@
  * A slot of the log is a sequence lock: its stamp says which operation it holds and whether it is
  * being written. The words are atomic so that reading them at the wrong moment is harmless.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,11 @@
 
 enum { STAMP_WRITING = 1, STAMP_VALID = 2, STAMP_BITS = 2 };
 
+enum { HEAD_WORDS = 1 }; // number and check, before the signature
+
+_Static_assert(offsetof(hki_announcement_t, signature) == HEAD_WORDS * sizeof(uint64_t),
+               "the signature follows the head");
+
 #define HEARTBEAT_FRESH_NS UINT64_C(1000000000)
 
 static uint64_t stamp_of(uint32_t op_number, unsigned state)
@@ -20,26 +26,34 @@ static uint64_t stamp_of(uint32_t op_number, unsigned state)
     return (uint64_t)op_number << STAMP_BITS | state;
 }
 
-void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement)
+void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement,
+                          bool is_awaited)
 {
     hki_segment_t *seg = hki_segment_of(ep);
+    hki_announcement_t before;
     uint64_t words[HKI_ANNOUNCEMENT_WORDS];
 
     if (hki_segment_is_forked(seg)) {
         return;
     }
     hki_slot_t *slot = &seg->mine->log[announcement->op_number % HKI_ANNOUNCEMENTS];
-    memcpy(words, announcement, sizeof(words));
+    words[0] = atomic_load_explicit(&slot->words[0], memory_order_relaxed);
+    memcpy(&before, words, sizeof(words[0]));
+    // Loops call the same again and again: what is there already is not written again.
+    const bool is_new = atomic_load_explicit(&slot->stamp, memory_order_relaxed) == 0 ||
+                        before.check != announcement->check;
+    const int count = is_new ? HKI_ANNOUNCEMENT_WORDS : HEAD_WORDS;
+    memcpy(words, announcement, (size_t)count * sizeof(words[0]));
     atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_WRITING),
                           memory_order_relaxed);
-    for (int i = 0; i < HKI_ANNOUNCEMENT_WORDS; i++) {
+    for (int i = 0; i < count; i++) {
         // release: who reads this word sees the stamp above, and drops what it has read
         atomic_store_explicit(&slot->words[i], words[i], memory_order_release);
     }
     atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_VALID),
                           memory_order_release);
     hki_segment_show_busy(seg);
-    for (int peer = 0; peer < seg->base.nranks; peer++) {
+    for (int peer = 0; is_awaited && peer < seg->base.nranks; peer++) {
         hki_segment_ring(seg, peer);
     }
 }

@@ -333,7 +333,7 @@ static void watch_finds_a_difference_that_no_message_shows(void **state)
     (void)state;
     cluster_open(&c, 1);
     job_init(&job, all_reduce_schedule, 3, 3, 0);
-    fake_announce(&c.eps[1].base, &other);
+    fake_announce(&c.eps[1].base, &other, true);
     for (int r = 0; r < NRANKS; r++) {
         ops[r].is_done = true;
     }

@@ -155,10 +155,12 @@ static inline bool fake_is_direct(const hki_endpoint_t *ep, const void *memory, 
     return fake_net_of(ep)->is_direct && bytes > ep->inline_bytes;
 }
 
-static inline void fake_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement)
+static inline void fake_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement,
+                                 bool is_awaited)
 {
     fake_net_t *net = fake_net_of(ep);
 
+    (void)is_awaited;
     net->log[ep->rank][announcement->op_number % FAKE_LOG] = *announcement;
     net->is_logged[ep->rank][announcement->op_number % FAKE_LOG] = true;
 }
