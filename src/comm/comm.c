@@ -90,8 +90,9 @@ static void comm_destroy(hk_comm_t **comm)
 hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts, const hk_comm_t *parent,
                             hki_domain_t *domain, hk_comm_t **comm_out)
 {
-    const hki_engine_opts_t engine_opts = {
-        .lane_first = 0, .lane_count = HKI_LANES_COLLECTIVE, .scratch_bytes = ep->staging_bytes};
+    const hki_engine_opts_t engine_opts = {.lane_first = 0,
+                                           .lane_count = HKI_LANES_COLLECTIVE,
+                                           .scratch_bytes = hki_comm_scratch_bytes(ep)};
     hk_comm_t *comm = hki_calloc(1, sizeof(*comm));
     const char *algo = opts->algo != NULL ? opts->algo : hki_env_value(HKI_ENV_ALGO);
     hk_status_t status;

@@ -108,6 +108,13 @@ hk_status_t hki_comm_break(hk_comm_t *comm);
 hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts, const hk_comm_t *parent,
                             hki_domain_t *domain, hk_comm_t **comm_out);
 
+/** TMP and ACC of a run: so much each. With all lanes at it they take as much as staging does, so
+ *  that a rank stays below 4 MiB by default. */
+static inline size_t hki_comm_scratch_bytes(const hki_endpoint_t *ep)
+{
+    return ep->staging_bytes / 2;
+}
+
 /* request.c */
 
 /** A request from the pool, in the live list. NULL: no memory (the error is set). */
