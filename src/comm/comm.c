@@ -87,8 +87,9 @@ static void comm_destroy(hk_comm_t **comm)
     *comm = NULL;
 }
 
-hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts, const hk_comm_t *parent,
-                            hki_domain_t *domain, hk_comm_t **comm_out)
+hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
+                            const hki_costs_t *costs, const hk_comm_t *parent, hki_domain_t *domain,
+                            hk_comm_t **comm_out)
 {
     const hki_engine_opts_t engine_opts = {.lane_first = 0,
                                            .lane_count = HKI_LANES_COLLECTIVE,
@@ -108,7 +109,7 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts, cons
     comm->order = opts->order;
     comm->birth = hki_fork_count();
     comm->failure.rank = -1;
-    hki_fit_load(ep->ops->name, ep->nranks, &comm->costs);
+    comm->costs = *costs;
     (void)pthread_mutex_init(&comm->mutex, NULL);
     if (parent != NULL) {
         HKI_TRY(status = hki_choice_copy(parent->choice, &comm->choice), fail);
@@ -126,6 +127,8 @@ fail:
     comm_destroy(&comm);
     return status;
 }
+
+_Static_assert(sizeof(hki_costs_t) <= HKI_NOTE_BYTES, "rank 0 tells all ranks its costs");
 
 /** Copy the options over the defaults, then look at the environment and check them. */
 static hk_status_t complete_opts(const hk_comm_opts_t *opts, hk_comm_opts_t *store)
@@ -175,6 +178,7 @@ hk_status_t hk_comm_open(const hk_comm_opts_t *opts, hk_comm_t **comm_out)
 {
     hk_comm_opts_t store;
     hki_identity_t identity;
+    hki_costs_t costs;
     hki_endpoint_t *ep = NULL;
     hki_domain_t *domain = NULL;
     hk_status_t status;
@@ -187,6 +191,9 @@ hk_status_t hk_comm_open(const hk_comm_opts_t *opts, hk_comm_t **comm_out)
     hki_log_set_rank(identity.rank, identity.nranks);
     hki_transport_opts_t transport = transport_opts(&store);
     HKI_TRY(status = hki_env_single_copy(&transport.single_copy), fail);
+    hki_fit_load(identity.nranks == 1 ? "local" : "shm", identity.nranks, &costs);
+    transport.note = &costs;
+    transport.note_bytes = sizeof(costs);
     if (identity.nranks == 1) {
         HKI_TRY(status = hki_local_open(&transport, 1, &ep), fail);
     } else {
@@ -194,8 +201,11 @@ hk_status_t hk_comm_open(const hk_comm_opts_t *opts, hk_comm_t **comm_out)
                     hki_shm_open(&transport, identity.job, identity.rank, identity.nranks, &ep),
                 fail);
     }
+    if (identity.nranks > 1) { // those of rank 0, should the file have been replaced meanwhile
+        memcpy(&costs, ep->note, sizeof(costs));
+    }
     domain = hki_domain_process();
-    HKI_TRY(status = hki_comm_create(ep, &store, NULL, domain, comm_out), fail);
+    HKI_TRY(status = hki_comm_create(ep, &store, &costs, NULL, domain, comm_out), fail);
     hki_log(HKI_LOG_INFO, "comm", "rank %d of %d (%s), transport %s", identity.rank,
             identity.nranks, identity.source, ep->ops->name);
     return HK_OK;
@@ -210,6 +220,7 @@ fail:
 hk_status_t hk_comm_open_threads(const hk_comm_opts_t *opts, int nranks, hk_comm_t **comms_out)
 {
     hk_comm_opts_t store;
+    hki_costs_t costs;
     hki_endpoint_t **eps = NULL;
     hk_comm_t **comms = NULL;
     hk_status_t status;
@@ -228,11 +239,12 @@ hk_status_t hk_comm_open_threads(const hk_comm_opts_t *opts, int nranks, hk_comm
         goto fail;
     }
     HKI_TRY(status = hki_local_open(&transport, nranks, eps), fail);
+    hki_fit_load("local", nranks, &costs);
     for (; made < nranks; made++) {
         hki_domain_t *domain = NULL;
 
         HKI_TRY(status = hki_domain_create(&domain), fail);
-        status = hki_comm_create(eps[made], &store, NULL, domain, &comms[made]);
+        status = hki_comm_create(eps[made], &store, &costs, NULL, domain, &comms[made]);
         if (status != HK_OK) {
             hki_domain_destroy(&domain);
             goto fail;

@@ -4,10 +4,8 @@
  *        for where there is none.
  *
  * There is one file for each processor model, number of cores, transport and number of ranks, in
- * the user's cache folder. All ranks of a job must see the same costs, since all must choose the
- * same algorithms: they are processes of one user on one host and read the same file, which is
- * replaced whole. (Should it be replaced while a job starts, the job may end with
- * HK_ERR_MISMATCH, which names both algorithms; it does not give wrong results.)
+ * the user's cache folder. All ranks must choose the same algorithms, so those of a communicator go
+ * by what its rank 0 has read, whatever the others would find.
  *
  *     hocket fit 1
  *     common 350 0.12 0.05

@@ -28,6 +28,7 @@ typedef struct group {
 typedef struct note {
     uint64_t handle;
     int64_t status;
+    hki_costs_t costs; /**< the leader's: all must choose by the same */
 } note_t;
 
 static hk_status_t pass(const group_t *group, bool is_send, int new_rank, note_t *note)
@@ -59,7 +60,7 @@ static hk_status_t tell_all(const group_t *group, note_t *note)
 static hk_status_t hear_all(const group_t *group, note_t *verdict)
 {
     for (int r = 1; r < group->nranks; r++) {
-        note_t note = {0, HK_OK};
+        note_t note = {.status = HK_OK};
         const hk_status_t status = pass(group, false, r, &note);
 
         if (status != HK_OK) {
@@ -73,13 +74,13 @@ static hk_status_t hear_all(const group_t *group, note_t *verdict)
 }
 
 /** Own side of the group: endpoint and communicator. */
-static hk_status_t join(const group_t *group, uint64_t handle, hk_comm_t **comm_out)
+static hk_status_t join(const group_t *group, const note_t *note, hk_comm_t **comm_out)
 {
     hk_comm_t *comm = group->comm;
     hk_comm_opts_t opts = hk_comm_opts_default();
     hki_endpoint_t *ep = NULL;
     hk_status_t status = comm->ep->ops->group_join(comm->ep, group->ranks, group->nranks,
-                                                   group->new_rank, handle, &ep);
+                                                   group->new_rank, note->handle, &ep);
 
     if (status != HK_OK) {
         return status;
@@ -87,7 +88,7 @@ static hk_status_t join(const group_t *group, uint64_t handle, hk_comm_t **comm_
     opts.timeout_ms = comm->timeout_ms;
     opts.open_timeout_ms = comm->open_timeout_ms;
     opts.order = comm->order;
-    status = hki_comm_create(ep, &opts, comm, comm->domain, comm_out);
+    status = hki_comm_create(ep, &opts, &note->costs, comm, comm->domain, comm_out);
     if (status != HK_OK) {
         ep->ops->close(ep);
     }
@@ -100,10 +101,11 @@ static hk_status_t form(const group_t *group, hk_comm_t **comm_out)
     hki_endpoint_t *ep = group->comm->ep;
     const bool is_leader = group->new_rank == 0;
     hk_comm_t *made = NULL;
-    note_t note = {0, HK_OK};
+    note_t note = {.status = HK_OK};
     hk_status_t status;
 
     if (is_leader) {
+        hki_fit_load(ep->ops->name, group->nranks, &note.costs);
         note.status = ep->ops->group_offer(ep, group->nranks, &note.handle);
         HKI_TRY(status = tell_all(group, &note), fail);
     } else {
@@ -115,7 +117,7 @@ static hk_status_t form(const group_t *group, hk_comm_t **comm_out)
                                       group->ranks[0]);
         goto fail;
     }
-    note.status = join(group, note.handle, &made);
+    note.status = join(group, &note, &made);
     const hk_status_t own = (hk_status_t)note.status;
     if (is_leader) {
         HKI_TRY(status = hear_all(group, &note), fail);

@@ -12,6 +12,8 @@ typedef struct hki_transport_opts {
     size_t staging_bytes; /**< per lane and rank */
     int spin;             /**< see hk_comm_opts_t */
     int open_timeout_ms;
+    const void *note;  /**< what rank 0 tells all, note_bytes of it; borrowed; or NULL */
+    size_t note_bytes; /**< at most HKI_NOTE_BYTES */
     int single_copy; /**< between processes: -1 where it works and pays, 0 never, 1 always */
 } hki_transport_opts_t;
 

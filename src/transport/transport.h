@@ -38,6 +38,7 @@ enum {
     HKI_FAILURE_TEXT_BYTES = 512,
     HKI_SIGNATURE_BYTES = 96,
     HKI_RANKS_MAX = 1024,
+    HKI_NOTE_BYTES = 2048,
 };
 
 /** Rides along with every message, before the payload. */
@@ -167,6 +168,9 @@ struct hki_endpoint {
      *  only while there is room: nothing depends on staging_bytes but copies. SIZE_MAX: not so.
      *  Whether it is SIZE_MAX is the same on all ranks. */
     size_t unstaged_bytes;
+    /** (HKI_NOTE_BYTES,) hki_transport_opts_t.note of rank 0, in a group that hki_shm_open() has
+     *  made; zeros in all others. */
+    const unsigned char *note;
     int ranks_per_core; /**< ranks of this host per core they may run on, rounded up, >= 1 */
 };
 

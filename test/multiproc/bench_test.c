@@ -92,6 +92,32 @@ static void a_fit_is_stored_and_used_by_later_jobs(void **state)
     (void)rmdir(in_folder("hocket"));
 }
 
+static void all_ranks_go_by_what_rank_0_has_read(void **state)
+{
+    static const char *const costs[] = {
+        "hocket fit 1\ncommon 1000 1 1\nall_reduce tree 1 0 0\n",
+        "hocket fit 1\ncommon 1000 1 1\nall_reduce direct2 1 0 0\nbroadcast chain 1 0 0\n",
+    };
+    char script[3 * PATH_BYTES];
+    const char *const args[] = {"run", "-n", "2", "sh", "-c", script, NULL};
+
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) {
+        FILE *file = fopen(in_folder(rank == 0 ? "fit0" : "fit1"), "w");
+        assert_non_null(file);
+        (void)fputs(costs[rank], file);
+        (void)fclose(file);
+    }
+    (void)snprintf(script, sizeof(script),
+                   "HOCKET_FIT=%s$HOCKET_RANK exec %s bench --iters 1 --budget 0.001 --sizes 8,4K "
+                   "--colls all_reduce,broadcast",
+                   in_folder("fit"), job_tool());
+    assert_int_equal(job_run(&job, args), 0);
+    assert_non_null(strstr(job_line(&job, "  all_reduce"), " tree "));
+    (void)unlink(in_folder("fit0"));
+    (void)unlink(in_folder("fit1"));
+}
+
 static void explain_lists_every_algorithm_and_the_chosen_one(void **state)
 {
     const char *const args[] = {"bench",     "-n",      "2", "--explain", "--colls",
@@ -182,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fit_is_stored_and_used_by_later_jobs),
+        cmocka_unit_test(all_ranks_go_by_what_rank_0_has_read),
         cmocka_unit_test(explain_lists_every_algorithm_and_the_chosen_one),
         cmocka_unit_test(check_ends_with_a_count),
         cmocka_unit_test(a_plot_is_drawn),

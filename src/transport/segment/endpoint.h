@@ -122,6 +122,8 @@ typedef struct hki_group_shape {
     int nranks;
     int nlanes;
     size_t staging_bytes; /**< for each rank and lane; a multiple of two pages */
+    const void *note;     /**< see hki_transport_opts_t */
+    size_t note_bytes;
 } hki_group_shape_t;
 
 /** Write the head of a group into its zeroed memory, of which all but the staging is real. */

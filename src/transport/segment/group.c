@@ -6,6 +6,7 @@
  * makes its own staging part real, so that want of memory shows where it arises.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -87,6 +88,9 @@ void hki_group_init(void *memory, const hki_group_shape_t *shape)
     head->nlanes = (uint32_t)shape->nlanes;
     head->nlines = hki_layout(shape->nranks, shape->nlanes, shape->staging_bytes).nlines;
     head->staging_bytes = shape->staging_bytes;
+    if (shape->note_bytes > 0) {
+        memcpy(head->note, shape->note, shape->note_bytes);
+    }
 }
 
 hk_status_t hki_group_create(hki_world_t *world, const hki_group_shape_t *shape,
@@ -218,6 +222,7 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
     seg->base.inline_bytes = HKI_INLINE_BYTES_MAX;
     seg->base.staging_bytes = head->staging_bytes;
     seg->base.unstaged_bytes = world->unstaged_bytes;
+    seg->base.note = head->note;
     seg->world = world;
     seg->head = head;
     seg->blocks = (void *)(group + layout.blocks);

@@ -110,7 +110,7 @@ hk_status_t hki_shm_open(const hki_transport_opts_t *opts, const char *job_name,
                             HKI_REMOTE_BLOCK_BYTES);
         }
     }
-    const hki_shm_job_t job = {
+    hki_shm_job_t job = {
         .name = job_name,
         .rank = rank,
         .nranks = nranks,
@@ -120,6 +120,9 @@ hk_status_t hki_shm_open(const hki_transport_opts_t *opts, const char *job_name,
         .deadline_ns = hki_deadline_ns(opts->open_timeout_ms),
         .shape = hki_group_shape(nranks, opts->nlanes, opts->staging_bytes),
     };
+
+    job.shape.note = opts->note;
+    job.shape.note_bytes = opts->note_bytes;
 
     hki_endpoint_t *ep = NULL;
     if (job.single_copy > 0) {
