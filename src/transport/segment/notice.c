@@ -136,24 +136,34 @@ static bool is_member(const hki_segment_t *seg, int world_rank)
     return false;
 }
 
+/** Is this rank of the job stopped or killed; or, if exits count, has it ended with an error? */
+static bool is_lost(hki_world_t *world, int rank, bool do_exits_count, char *how, size_t how_bytes)
+{
+    const bool is_asked = true;
+
+    if (world->ops->is_stopped(world, rank)) {
+        (void)snprintf(how, how_bytes, "is stopped");
+        return true;
+    }
+    return world->ops->find_dead(world, &rank, &is_asked, 1) == 0 &&
+           world->ops->describe_end(world, rank, how, how_bytes) &&
+           (do_exits_count ? strcmp(how, "exited with status 0") != 0
+                           : strncmp(how, "exited", 6) != 0);
+}
+
 bool hki_segment_outsider(const hki_segment_t *seg, char *text, size_t text_bytes)
 {
     hki_world_t *world = seg->world;
-    const bool is_asked = true;
     char how[128];
 
-    for (int rank = 0; world->pids != NULL && rank < world->nranks; rank++) {
-        if (is_member(seg, rank)) {
-            continue;
-        }
-        (void)snprintf(how, sizeof(how), "is stopped");
-        if (world->ops->is_stopped(world, rank) ||
-            (world->ops->find_dead(world, &rank, &is_asked, 1) == 0 &&
-             world->ops->describe_end(world, rank, how, sizeof(how)) &&
-             strcmp(how, "exited with status 0") != 0)) {
-            (void)snprintf(text, text_bytes, "rank %d of the job (pid %d) %s", rank,
-                           world->pids[rank], how);
-            return true;
+    // who has exited with an error may have done so because of another who is stopped or killed
+    for (int pass = 0; pass < 2 && world->pids != NULL; pass++) {
+        for (int rank = 0; rank < world->nranks; rank++) {
+            if (!is_member(seg, rank) && is_lost(world, rank, pass == 1, how, sizeof(how))) {
+                (void)snprintf(text, text_bytes, "rank %d of the job (pid %d) %s", rank,
+                               world->pids[rank], how);
+                return true;
+            }
         }
     }
     return false;
