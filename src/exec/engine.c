@@ -196,6 +196,7 @@ static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
     lane->is_begun = false;
     lane->operands_here = 0;
     lane->operands_remote = 0;
+    lane->sent = NULL;
     lane->pending_first = 0;
     lane->pending_count = 0;
 }

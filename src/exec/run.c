@@ -104,9 +104,15 @@ static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     if (!step->is_token) {
         view = view_of(lane, &step->src);
     }
-    const hk_status_t status =
-        ep->ops->send(ep, lane->stream, step->peer, &envelope, view.data, view.bytes,
-                      step->is_copied ? HKI_SEND_COPIED : 0, &ticket);
+    const bool is_same =
+        lane->sent != NULL && lane->sent == view.data && lane->sent_bytes == view.bytes;
+    const unsigned flags = (step->is_copied ? HKI_SEND_COPIED : 0) | (is_same ? HKI_SEND_SAME : 0);
+    const hk_status_t status = ep->ops->send(ep, lane->stream, step->peer, &envelope, view.data,
+                                             view.bytes, flags, &ticket);
+    if (status == HK_OK) {
+        lane->sent = view.data;
+        lane->sent_bytes = view.bytes;
+    }
     if (status == HK_OK && ticket != 0) {
         lane->pending[lane->pending_count] =
             (hki_pending_t){.ticket = ticket, .step = lane->pc, .peer = step->peer};
@@ -319,10 +325,14 @@ hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
         *moved = true;
     }
     while (lane->pc < schedule->step_count) {
-        const hk_status_t status = step_do(ep, lane, &schedule->steps[lane->pc]);
+        const hki_step_t *step = &schedule->steps[lane->pc];
+        const hk_status_t status = step_do(ep, lane, step);
 
         if (status != HK_OK) {
             return status;
+        }
+        if (step->kind != HKI_STEP_SEND) {
+            lane->sent = NULL; // what it wrote may have been that
         }
         lane->pc++;
         *moved = true;

@@ -36,6 +36,8 @@ typedef struct hki_lane {
     uint32_t pending_count;        /**< sends of this run that went direct */
     uint32_t step_max;             /**< most steps a run may have */
     uint32_t operand_max;          /**< most operands a reduce step may have */
+    const char *sent;              /**< source of the step before `pc`, if it was a send, or NULL */
+    size_t sent_bytes;             /**< of it */
     hki_pending_t *pending;        /**< (step_max,) */
     hki_source_t *sources;         /**< (operand_max,) of the current reduce step */
     hki_source_t *pieces;          /**< (operand_max,) the same, of one piece */

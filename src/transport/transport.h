@@ -17,7 +17,7 @@
  * Staging memory is bounded. Each (endpoint, lane) owns `staging_bytes`, in two halves; runs of
  * schedules take turns: begin_run() switches to the other half, after all that was staged there two
  * runs ago has been consumed (else HK_IN_PROGRESS, try again). What one run stages must fit in
- * half of staging_bytes; a payload staged for several peers in a row is staged once.
+ * half of staging_bytes; a payload sent to several peers in a row (HKI_SEND_SAME) is staged once.
  *
  * Failure: the first rank that sees one calls fail(); from then on every call of every rank's
  * endpoint that can return a status returns that failure, and sleepers wake. Death of a peer, and
@@ -59,6 +59,7 @@ typedef struct hki_message {
 
 enum {
     HKI_SEND_COPIED = 1, /**< the source may change as soon as send() returns HK_OK */
+    HKI_SEND_SAME = 2,   /**< the same payload as in the last send on this lane, in this run */
 };
 
 /** One contribution to the group's log of who does what, shown in errors. */

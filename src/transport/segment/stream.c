@@ -42,18 +42,14 @@ static bool has_room(hki_stream_out_t *out, uint32_t nlines)
     return out->sent - out->consumed_seen < nlines;
 }
 
-/**
- * Copy a payload to the current half, unless it is what was staged last. Comparing costs about what
- * copying does, and keeps one copy for many peers: the memory is planned for that.
- *
- * @return where it lies, or NULL: no room
- */
+/** Copy a payload to the current half, unless it is what was staged last. @return where it lies, or
+ *  NULL: no room */
 static const char *stage(hki_staging_t *staging, size_t half_bytes, const void *payload,
-                         size_t bytes)
+                         size_t bytes, bool is_same)
 {
     char *half = staging->base + (size_t)staging->current * half_bytes;
 
-    if (bytes == staging->last_bytes && memcmp(half + staging->last_at, payload, bytes) == 0) {
+    if (is_same && bytes == staging->last_bytes) {
         return half + staging->last_at;
     }
     if (bytes > half_bytes - staging->used) {
@@ -91,6 +87,7 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
     line->payload.span.bytes = bytes;
     line->inline_bytes = 0;
     if (!is_copied && hki_segment_is_direct(&seg->base, payload, bytes)) {
+        seg->staging[lane].last_bytes = 0; // what comes next may not be taken for what was staged
         line->mode = HKI_PAYLOAD_DIRECT;
         line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
         return HK_OK;
@@ -103,7 +100,7 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
     }
     at = may_be_remote && bytes >= seg->base.unstaged_bytes
              ? NULL
-             : stage(&seg->staging[lane], half_bytes, payload, bytes);
+             : stage(&seg->staging[lane], half_bytes, payload, bytes, (flags & HKI_SEND_SAME) != 0);
     if (at != NULL) {
         line->mode = HKI_PAYLOAD_STAGED;
         line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
@@ -112,6 +109,7 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
     if (!may_be_remote) {
         return HK_IN_PROGRESS;
     }
+    seg->staging[lane].last_bytes = 0;
     line->mode = HKI_PAYLOAD_REMOTE;
     line->payload.span.offset = (uint64_t)(uintptr_t)payload;
     return HK_OK;

@@ -93,7 +93,8 @@ static void a_run_stages_up_to_half_and_waits_for_readers_of_its_half(void **sta
     open_ranks(3);
     fill(data, HALF_BYTES, 1);
     assert_ok(send_bytes(0, 1, data, HALF_BYTES, HKI_SEND_COPIED));
-    assert_ok(send_bytes(0, 2, data, HALF_BYTES, HKI_SEND_COPIED)); // staged once for both
+    assert_ok(send_bytes(0, 2, data, HALF_BYTES,
+                         HKI_SEND_COPIED | HKI_SEND_SAME)); // staged once for both
     data[0]++;
     assert_int_equal(send_bytes(0, 1, data, HALF_BYTES, HKI_SEND_COPIED), HK_IN_PROGRESS);
     assert_ok(g_eps[0]->ops->begin_run(g_eps[0], 0));
