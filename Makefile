@@ -12,6 +12,7 @@ help:
 	@echo "make check    build and run all tests, also under sanitizers (under 15 minutes on 2 cores)"
 	@echo "make stress   the long forms of the tests (hours)"
 	@echo "make bench    compare the collectives with Open MPI, MPICH and Gloo, where they are there"
+	@echo "              (an hour or so; make bench BENCH='--colls all_reduce --ranks 2' does a part)"
 	@echo "make install  install library, headers and command (PREFIX=$(PREFIX), DESTDIR=)"
 	@echo
 	@echo "All of them install missing packages first and say so (Debian, Ubuntu; needs root or sudo)."

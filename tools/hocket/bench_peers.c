@@ -65,14 +65,16 @@ static bool find_source(const char *hocket, const char *name, char *path)
     return false;
 }
 
-/** Where programs are built: beside hocket, or in the user's cache directory. */
-static bool build_folder(const char *hocket, char *folder)
+/** Where programs are built: beside a hocket that was not installed, else in the user's cache
+ *  directory. */
+static bool build_folder(const char *hocket, const char *source, char *folder)
 {
     char beside[HKI_PEER_PATH_BYTES];
 
     (void)snprintf(beside, sizeof(beside), "%s", hocket);
     (void)join(folder, dirname(beside), "peers");
-    if (mkdir(folder, 0777) == 0 || access(folder, W_OK) == 0) {
+    if (strstr(source, "/bench/peers/") != NULL &&
+        (mkdir(folder, 0777) == 0 || access(folder, W_OK) == 0)) {
         return true;
     }
     return hki_cache_folder(folder, HKI_PEER_PATH_BYTES) == HK_OK &&
@@ -106,7 +108,7 @@ static void init_mpi(hki_peers_t *peers, int system)
         return;
     }
     if (!find_source(peers->hocket, "mpi_bench.c", source) ||
-        !build_folder(peers->hocket, folder)) {
+        !build_folder(peers->hocket, source, folder)) {
         say_missing(system, "mpi_bench.c, or a folder to build it in, is not there",
                     "run hocket from its build folder or an installed tree");
         return;
