@@ -125,6 +125,11 @@ hk_status_t hki_bench_fit(hki_bench_t *bench)
     size_t at = 0;
     const hki_algo_t *algos = hki_algo_all(&count);
 
+    if (bench->nranks < 2) {
+        hki_free(fit);
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "--fit measures messages between ranks; start 2 or "
+                                            "more, e.g. -n 2");
+    }
     if (fit == NULL) {
         return HKI_FAIL(HK_ERR_NO_MEMORY, "measurements, %zu bytes", sizeof(*fit));
     }
