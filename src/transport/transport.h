@@ -38,7 +38,7 @@ enum {
     HKI_FAILURE_TEXT_BYTES = 512,
     HKI_SIGNATURE_BYTES = 96,
     HKI_RANKS_MAX = 1024,
-    HKI_NOTE_BYTES = 2048,
+    HKI_NOTE_BYTES = 4096,
 };
 
 /** Rides along with every message, before the payload. */
