@@ -44,6 +44,8 @@ typedef struct hki_cost_params {
     double alpha_ns; /**< one message, however small [ns] */
     double beta_ns;  /**< one byte sent and received [ns/byte] */
     double gamma_ns; /**< one byte reduced [ns/byte] */
+    double turn_ns;  /**< more ranks than cores: until the receiver of a message has its turn; 0 if
+                          alpha was measured, for then it is part of that [ns] */
 } hki_cost_params_t;
 
 /** What each algorithm costs here, by its place in hki_algo_all(). */

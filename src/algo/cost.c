@@ -4,9 +4,9 @@
  *
  * Method: time = alpha * messages + beta * bytes + gamma * reduced bytes, on the busiest chain of
  * ranks (Hockney's model with a term for sums). Messages that follow one another without waiting
- * overlap: each but the first of a round costs OVERLAPPED alpha. With more ranks than cores that is
- * what counts: a round costs a turn of all ranks on the core, a message next to nothing. The first
- * of equals wins, in the order of registry.def.
+ * overlap: each but the first of a round costs OVERLAPPED alpha. With more ranks than cores a round
+ * also costs a turn of all ranks on the core, which is more than all its messages. The first of
+ * equals wins, in the order of registry.def.
  */
 #include "algo/algo.h"
 
@@ -14,9 +14,14 @@
 
 static const double OVERLAPPED = 0.25;
 
+static double rounds_of(const hki_cost_t *cost)
+{
+    return cost->rounds > 0.0 ? cost->rounds : cost->messages;
+}
+
 double hki_cost_hops(const hki_cost_t *cost)
 {
-    const double rounds = cost->rounds > 0.0 ? cost->rounds : cost->messages;
+    const double rounds = rounds_of(cost);
 
     return cost->messages <= rounds ? cost->messages
                                     : rounds + OVERLAPPED * (cost->messages - rounds);
@@ -37,8 +42,8 @@ double hki_algo_time(const hki_algo_t *algo, const hki_costs_t *costs, int nrank
     int count;
     const hki_cost_params_t *params = &costs->of[algo - hki_algo_all(&count)];
 
-    return params->alpha_ns * hki_cost_hops(&cost) + params->beta_ns * cost.sent_bytes +
-           params->gamma_ns * cost.reduced_bytes;
+    return params->turn_ns * rounds_of(&cost) + params->alpha_ns * hki_cost_hops(&cost) +
+           params->beta_ns * cost.sent_bytes + params->gamma_ns * cost.reduced_bytes;
 }
 
 const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_costs_t *costs, int nranks,

@@ -13,22 +13,28 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/env.h"
+#include "topo/cpus.h"
 #include "topo/file.h"
 #include "topo/machine.h"
 
 #define FIRST_LINE "hocket fit 1"
-#define COST_MAX   1e9 /* ns; more is no measurement */
+#define TURN_NS    2000.0 /* of one other rank on the same core, with the switch to it */
+#define COST_MAX   1e9    /* ns; more is no measurement */
 
 enum { LINE_BYTES = 128, WORD_BYTES = 32, PATH_BYTES = 4096 };
 
-void hki_fit_preset(const char *transport, hki_costs_t *costs)
+void hki_fit_preset(const char *transport, int nranks, hki_costs_t *costs)
 {
     // One cache line from core to core; a staged byte is copied twice, at memory speed.
     static const hki_cost_params_t shm = {.alpha_ns = 350.0, .beta_ns = 0.12, .gamma_ns = 0.05};
     // Threads read payloads where they lie: one copy.
     static const hki_cost_params_t local = {.alpha_ns = 350.0, .beta_ns = 0.06, .gamma_ns = 0.05};
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const int cores = hki_cpus_usable_at("", online < 1 ? 1 : (int)online);
+    hki_cost_params_t common = strcmp(transport, "local") == 0 ? local : shm;
 
-    hki_costs_init(costs, strcmp(transport, "local") == 0 ? &local : &shm);
+    common.turn_ns = TURN_NS * ((nranks - 1) / cores);
+    hki_costs_init(costs, &common);
 }
 
 static bool is_cost(double value)
@@ -41,6 +47,7 @@ static bool read_params(const char *text, hki_cost_params_t *params)
 {
     double *const values[] = {&params->alpha_ns, &params->beta_ns, &params->gamma_ns};
 
+    params->turn_ns = 0.0; // it was measured with alpha
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         char *end = NULL;
         *values[i] = strtod(text, &end);
@@ -170,7 +177,7 @@ void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out)
     char text[HKI_FILE_TEXT_BYTES];
     int line = 0;
 
-    hki_fit_preset(transport, costs_out);
+    hki_fit_preset(transport, nranks, costs_out);
     if (named != NULL && strcmp(named, "off") == 0) {
         return;
     }

@@ -19,8 +19,9 @@
 #include "algo/algo.h"
 #include "base/text.h"
 
-/** Constants that are sane on any machine. @param transport  "shm" or "local" */
-void hki_fit_preset(const char *transport, hki_costs_t *costs);
+/** Constants that are sane on any machine: with more ranks than cores, a message waits for the turn
+ *  of its receiver. @param transport  "shm" or "local" */
+void hki_fit_preset(const char *transport, int nranks, hki_costs_t *costs);
 
 /**
  * Read the text of a file. Algorithms it does not name get its common costs; names that are not

@@ -44,8 +44,8 @@ static void what_is_written_is_read_back(void **state)
 
     (void)state;
     hki_costs_init(&costs, &measured);
-    costs.of[direct] = (hki_cost_params_t){1.5, 2.5, 3.5};
-    costs.of[chain] = (hki_cost_params_t){4.5, 5.5, 6.5};
+    costs.of[direct] = (hki_cost_params_t){1.5, 2.5, 3.5, 0};
+    costs.of[chain] = (hki_cost_params_t){4.5, 5.5, 6.5, 0};
     is_measured[direct] = true; // the chain gets no line, so the common costs
     hki_fit_format(&costs, is_measured, &text);
     assert_int_equal(hki_fit_parse(text.data, &got), 0);
@@ -141,7 +141,7 @@ static void a_bad_or_missing_file_gives_one_warning_and_the_constants(void **sta
     hki_costs_t preset;
 
     (void)state;
-    hki_fit_preset("shm", &preset);
+    hki_fit_preset("shm", 2, &preset);
     use_file(path, "hocket fit 1\ncommon seven\n");
     hki_fit_load("shm", 2, &costs);
     assert_int_equal(hki_log_take_count(), 1);
@@ -158,7 +158,7 @@ static void without_a_file_or_when_off_the_constants_count_quietly(void **state)
     hki_costs_t preset;
 
     (void)state;
-    hki_fit_preset("local", &preset);
+    hki_fit_preset("local", 2, &preset);
     assert_int_equal(setenv("HOCKET_FIT", "off", 1), 0);
     hki_fit_load("local", 2, &costs);
     assert_memory_equal(&costs, &preset, sizeof(costs));
