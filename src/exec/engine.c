@@ -224,8 +224,28 @@ static void start_queued(hki_engine_t *engine)
     }
 }
 
+void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
+{
+    if (engine->status == HK_OK) {
+        engine->status = status;
+    }
+    for (int i = 0; i < engine->opts.lane_count; i++) {
+        engine->lanes[i].op = NULL;
+    }
+    while (engine->head != NULL) {
+        hki_op_t *op = engine->head;
+
+        engine->head = op->next;
+        op->status = engine->status;
+        op->is_done = true;
+    }
+    engine->tail = NULL;
+    engine->unstarted = NULL;
+    engine->agreeing = 0;
+}
+
 /** Take a done operation out of the queue. */
-static void op_end(hki_engine_t *engine, hki_op_t *op, hk_status_t status)
+static void op_end(hki_engine_t *engine, hki_op_t *op)
 {
     hki_op_t *before = NULL;
 
@@ -240,7 +260,7 @@ static void op_end(hki_engine_t *engine, hki_op_t *op, hk_status_t status)
     if (engine->tail == op) {
         engine->tail = before;
     }
-    op->status = status;
+    op->status = HK_OK;
     op->is_done = true;
     if (engine->unstarted != NULL) {
         start_queued(engine);
@@ -270,6 +290,22 @@ static hk_status_t op_agree(hki_engine_t *engine, hki_op_t *op)
     return HK_OK;
 }
 
+/**
+ * End an operation whose part is done here; well, unless the group has failed: a rank that gave up
+ * may use its buffers again, and what was read from them last may be anything.
+ */
+static void op_complete(hki_engine_t *engine, hki_op_t *op)
+{
+    hki_failure_t failure;
+
+    if (!engine->ep->ops->is_failed(engine->ep)) {
+        op_end(engine, op);
+        return;
+    }
+    engine->ep->ops->failure(engine->ep, &failure);
+    hki_engine_cancel(engine, failure.status);
+}
+
 /** All operations whose data is done and that wait for announcements. @return true if any ended */
 static bool agree_all(hki_engine_t *engine)
 {
@@ -284,7 +320,10 @@ static bool agree_all(hki_engine_t *engine)
         const hk_status_t status = op_agree(engine, op);
         if (status == HK_OK) {
             engine->agreeing--;
-            op_end(engine, op, HK_OK);
+            op_complete(engine, op);
+            if (engine->status != HK_OK) {
+                return true;
+            }
             moved = true;
         } else if (status != HK_IN_PROGRESS) {
             hki_engine_cancel(engine, status);
@@ -308,7 +347,7 @@ static void run_end(hki_engine_t *engine, hki_lane_t *lane)
     if (op->needs_agreement) {
         engine->agreeing++;
     } else {
-        op_end(engine, op, HK_OK);
+        op_complete(engine, op);
     }
 }
 
@@ -414,24 +453,4 @@ void hki_engine_watch(hki_engine_t *engine)
             return;
         }
     }
-}
-
-void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
-{
-    if (engine->status == HK_OK) {
-        engine->status = status;
-    }
-    for (int i = 0; i < engine->opts.lane_count; i++) {
-        engine->lanes[i].op = NULL;
-    }
-    while (engine->head != NULL) {
-        hki_op_t *op = engine->head;
-
-        engine->head = op->next;
-        op->status = engine->status;
-        op->is_done = true;
-    }
-    engine->tail = NULL;
-    engine->unstarted = NULL;
-    engine->agreeing = 0;
 }

@@ -385,6 +385,26 @@ static void cancel_ends_operations_now_and_later(void **state)
     cluster_close(&c);
 }
 
+static void what_was_read_while_the_group_failed_is_no_success(void **state)
+{
+    static cluster_t c;
+    static job_t job;
+    static hki_op_t ops[NRANKS];
+
+    (void)state;
+    cluster_open(&c, 2);
+    job_init(&job, all_reduce_schedule, 1, 1, 0); // a single message from each rank
+    c.net.fails_after_reading = true;
+    job_post(&c, &job, ops, 1, 1, 0);
+    cluster_run(&c, ops, NRANKS, "failed meanwhile");
+    for (int r = 0; r < NRANKS; r++) {
+        assert_int_equal(ops[r].status, HK_ERR_TIMED_OUT);
+    }
+    job_fini(&job);
+    c.net.fails_after_reading = false;
+    cluster_close(&c);
+}
+
 static void scratch_beyond_the_limit_is_refused(void **state)
 {
     static cluster_t c;
@@ -438,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_different_check_fails_all_ranks_and_names_both_calls),
         cmocka_unit_test(watch_finds_a_difference_that_no_message_shows),
         cmocka_unit_test(cancel_ends_operations_now_and_later),
+        cmocka_unit_test(what_was_read_while_the_group_failed_is_no_success),
         cmocka_unit_test(scratch_beyond_the_limit_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -38,9 +38,10 @@ typedef struct fake_net {
     hki_failure_t failure;
     hki_random_key_t dice;
     uint64_t thrown;
-    bool is_direct;  /**< sources that are not copied are read where they lie */
-    bool is_remote;  /**< and that by fetch() */
-    int allocations; /**< blocks of mem_alloc not freed */
+    bool is_direct;           /**< sources that are not copied are read where they lie */
+    bool is_remote;           /**< and that by fetch() */
+    bool fails_after_reading; /**< rank 1 gives up while a message is read */
+    int allocations;          /**< blocks of mem_alloc not freed */
 } fake_net_t;
 
 typedef struct fake_endpoint {
@@ -123,10 +124,14 @@ static inline hk_status_t fake_fetch(hki_endpoint_t *ep, int lane, int peer, siz
 
 static inline void fake_release(hki_endpoint_t *ep, int lane, int peer)
 {
-    fake_stream_t *stream = &fake_net_of(ep)->streams[lane][peer][ep->rank];
+    fake_net_t *net = fake_net_of(ep);
+    fake_stream_t *stream = &net->streams[lane][peer][ep->rank];
 
     free(stream->queue[stream->released % FAKE_QUEUE].copy);
     stream->released++;
+    if (net->fails_after_reading) {
+        net->failure = (hki_failure_t){.status = HK_ERR_TIMED_OUT, .rank = 1};
+    }
 }
 
 static inline bool fake_is_consumed(hki_endpoint_t *ep, int lane, int peer, uint64_t ticket)
@@ -192,6 +197,16 @@ static inline void fake_fail(hki_endpoint_t *ep, hk_status_t status, int rank, c
     }
 }
 
+static inline void fake_failure(const hki_endpoint_t *ep, hki_failure_t *failure_out)
+{
+    *failure_out = fake_net_of(ep)->failure;
+}
+
+static inline bool fake_is_failed(const hki_endpoint_t *ep)
+{
+    return fake_net_of(ep)->failure.status != HK_OK;
+}
+
 static inline hk_status_t fake_mem_alloc(hki_endpoint_t *ep, size_t bytes, void **ptr_out)
 {
     *ptr_out = hki_calloc(bytes, 1);
@@ -221,6 +236,8 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
         .announce = fake_announce,
         .announced = fake_announced,
         .fail = fake_fail,
+        .failure = fake_failure,
+        .is_failed = fake_is_failed,
         .mem_alloc = fake_mem_alloc,
         .mem_free = fake_mem_free,
     };
