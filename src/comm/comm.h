@@ -106,8 +106,9 @@ hk_status_t hki_comm_break(hk_comm_t *comm);
 /** Everything a communicator has besides its endpoint. `ep` is owned on success only.
  *  @param costs   what algorithms are chosen by: equal on all ranks; copied
  *  @param parent  inherit options from it; NULL: from opts (complete, not NULL) */
-hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts, const hki_costs_t *costs,
-                            const hk_comm_t *parent, hki_domain_t *domain, hk_comm_t **comm_out);
+hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
+                            const hki_costs_t *costs, const hk_comm_t *parent, hki_domain_t *domain,
+                            hk_comm_t **comm_out);
 
 /** TMP and ACC of a run: so much each. With all lanes at it they take as much as staging does, so
  *  that a rank stays below 4 MiB by default. */

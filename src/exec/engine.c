@@ -23,8 +23,7 @@ struct hki_engine {
     int agreeing;        /**< operations whose data is done and that still compare announcements */
     hk_status_t status;  /**< HK_OK, or what it was cancelled with */
     hki_lane_t *lanes;   /**< (lane_count,) owned */
-    char *
-        bounce; /**< (HKI_BOUNCE_BYTES,) owned; NULL while no schedule was seen, or nothing is remote */
+    char *bounce;        /**< (HKI_BOUNCE_BYTES,) owned; NULL: not needed so far */
 };
 
 void hki_engine_destroy(hki_engine_t **engine)

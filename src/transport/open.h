@@ -14,7 +14,7 @@ typedef struct hki_transport_opts {
     int open_timeout_ms;
     const void *note;  /**< what rank 0 tells all, note_bytes of it; borrowed; or NULL */
     size_t note_bytes; /**< at most HKI_NOTE_BYTES */
-    int single_copy; /**< between processes: -1 where it works and pays, 0 never, 1 always */
+    int single_copy;   /**< between processes: -1 where it works and pays, 0 never, 1 always */
 } hki_transport_opts_t;
 
 /** Endpoints of nranks threads of this process.

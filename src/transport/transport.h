@@ -94,8 +94,8 @@ typedef struct hki_endpoint_ops {
                         const void *payload, size_t bytes, unsigned flags, uint64_t *ticket_out);
     /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
     hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
-    /** Copy bytes [offset, offset + bytes) of the payload at the head of the stream from peer, which
-     *  is_remote. NULL where no message ever is. @return HK_OK, or the group's failure */
+    /** Copy bytes [offset, offset + bytes) of the payload at the head of the stream from peer,
+     *  which is_remote. NULL where no message ever is. @return HK_OK, or the group's failure */
     hk_status_t (*fetch)(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,
                          size_t bytes);
     /** Drop the head of the stream from peer. Only after a peek that returned HK_OK. */
@@ -165,9 +165,9 @@ struct hki_endpoint {
     int nlanes;           /**< streams per ordered pair */
     size_t inline_bytes;  /**< payloads up to this need no staging */
     size_t staging_bytes; /**< per lane; one run may stage half of it */
-    /** Payloads of so many bytes and more are never staged, unless HKI_SEND_COPIED, and smaller ones
-     *  only while there is room: nothing depends on staging_bytes but copies. SIZE_MAX: not so.
-     *  Whether it is SIZE_MAX is the same on all ranks. */
+    /** Payloads of so many bytes and more are never staged, unless HKI_SEND_COPIED, and smaller
+     *  ones only while there is room: nothing depends on staging_bytes but copies. SIZE_MAX: not
+     *  so. Whether it is SIZE_MAX is the same on all ranks. */
     size_t unstaged_bytes;
     /** (HKI_NOTE_BYTES,) hki_transport_opts_t.note of rank 0, in a group that hki_shm_open() has
      *  made; zeros in all others. */

@@ -36,8 +36,8 @@ typedef struct hki_world_ops {
     /** How the process of a rank ended: "was killed by signal 9"; may wait up to 0.4 s.
      *  @return false: it is not known */
     bool (*describe_end)(hki_world_t *world, int rank, char *text, size_t text_bytes);
-    /** Copy from the memory of the process of a rank. NULL if world->unstaged_bytes says that nothing
-     *  is remote. @return 0, or the errno of what went wrong */
+    /** Copy from the memory of the process of a rank. NULL where no message is ever remote.
+     *  @return 0, or the errno of what went wrong */
     int (*read)(const hki_world_t *world, int rank, uint64_t address, void *into, size_t bytes);
     /** Unmap, close, and free `world` itself. */
     void (*destroy)(hki_world_t *world);

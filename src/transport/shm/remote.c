@@ -83,7 +83,7 @@ bool hki_remote_pays(int pid, const hki_token_t *token, const uint64_t *own)
         best[i % 2] = ns < best[i % 2] ? ns : best[i % 2];
     }
     hki_free(into);
-    return best[0] / 2 < best[1];
+    return best[0] != UINT64_MAX && best[0] / 2 < best[1];
 }
 
 void hki_remote_allow(void)
