@@ -10,11 +10,11 @@ hocket=build/release/hocket
 jobs=${JOBS:-$(nproc)}
 
 # ---- what is trained ----
-model=(--model gpt --layers 4 --dim 128 --heads 4 --context 128)
-training=(--batch 32 --unit 4 --lr 3e-3 --warmup 30 --seed 1)
-steps_min=60   # on the slowest machine
-steps_max=1500 # on the fastest
-seconds=120    # in between: as many as fit
+model=(--model gpt --layers 4 --dim 128 --heads 4 --context 64)
+training=(--batch 16 --unit 4 --lr 3e-3 --warmup 30 --seed 1)
+steps_min=400  # on the slowest machine
+steps_max=2500 # on the fastest
+seconds=110    # in between: as many as fit
 exact_steps=20 # all in the warm-up, where the rate does not depend on how many steps follow
 
 fail() {
