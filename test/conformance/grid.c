@@ -137,7 +137,11 @@ static bool all_counts(walk_t *walk, case_spec_t *spec)
             return false;
         }
     }
-    spec->count = walk->nranks <= 5 ? (size_t)1 << 20 : 30011;
+    spec->count = (size_t)1 << 20; // of the whole buffer
+    if (spec->coll != HKI_COLL_BROADCAST && spec->coll != HKI_COLL_REDUCE &&
+        spec->coll != HKI_COLL_ALL_REDUCE) {
+        spec->count /= (size_t)walk->nranks;
+    }
     next_types(walk, spec);
     return one(walk, spec);
 }
