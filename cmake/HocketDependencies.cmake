@@ -6,5 +6,7 @@ find_package(OpenMP COMPONENTS C)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
-find_package(dnnl CONFIG QUIET)
+# Not by oneDNN's own CMake package: Debian 12's wants OpenCL's headers, which nothing installs.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+find_library(DNNL_LIBRARY dnnl)
 pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
