@@ -75,9 +75,11 @@ int hki_job_init(hki_job_t *job, const hki_launch_opts_t *opts)
 
     *job = (hki_job_t){.opts = opts, .launcher = getpid()};
     if (!find_program(program, job->path, sizeof(job->path))) {
-        (void)fprintf(stderr,
-                      "hocket %s: program %.160s was not found; give its path, e.g. ./%.60s\n",
-                      opts->command, program, program);
+        const bool is_path = strchr(program, '/') != NULL;
+
+        (void)fprintf(stderr, "hocket %s: program %.160s was not found; give its path%s%.60s\n",
+                      opts->command, program, is_path ? ", from here or from /" : ", e.g. ./",
+                      is_path ? "" : program);
         return HKI_EXIT_NOT_FOUND;
     }
     if (access(job->path, X_OK) != 0) {
