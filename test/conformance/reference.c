@@ -142,7 +142,9 @@ static void store(hk_dtype_t dtype, number_t n, void *dst)
 static number_t float_op(hk_op_t op, bool is_f64, number_t a, number_t b)
 {
     number_t r = {.bits = 0};
-    const bool is_less = is_f64 ? a.f64 < b.f64 : a.f32 < b.f32;
+    const bool is_equal = is_f64 ? a.f64 == b.f64 : a.f32 == b.f32;
+    const bool is_below = is_f64 ? signbit(a.f64) != 0 : signbit(a.f32) != 0; // -0 < +0
+    const bool is_less = is_equal ? is_below : is_f64 ? a.f64 < b.f64 : a.f32 < b.f32;
 
     switch (op) {
     case HK_PROD:
