@@ -11,7 +11,10 @@
 
 #include "case.h"
 
-enum { QUICK_COUNTS_MAX = 16 };
+enum {
+    QUICK_COUNTS_MAX = 16,
+    PAIRS_COUNT_MAX = 2000, /**< every pair of dtype and op up to this count, else one in turn */
+};
 
 /** A walk over the grid on one rank; all ranks walk alike. */
 typedef struct walk {
@@ -72,7 +75,7 @@ static bool one(walk_t *walk, case_spec_t *spec)
 /** One algorithm with one count: once, or with every pair of dtype and op. */
 static bool one_count(walk_t *walk, case_spec_t *spec)
 {
-    if (!walk->grid->is_full || walk->nranks > 9) {
+    if (!walk->grid->is_full || spec->count > PAIRS_COUNT_MAX) {
         next_types(walk, spec);
         return one(walk, spec);
     }
