@@ -48,7 +48,7 @@ typedef struct hk_comm_opts {
                                NULL (default): HOCKET_ALGO, else chosen by cost */
     size_t segment_bytes; /**< staging memory per rank [bytes]; 0 (default): 2 MiB */
     int spin;             /**< waiting: -1 (default): spin only while ranks here <= cores;
-                               0: never; 1: always */
+                               0: never; 1: always; 2: only yields; 3: only sleeps */
 } hk_comm_opts_t;
 
 static inline hk_comm_opts_t hk_comm_opts_default(void)

@@ -152,6 +152,10 @@ static hk_status_t complete_opts(const hk_comm_opts_t *opts, hk_comm_opts_t *sto
                         store->timeout_ms < TIMEOUT_MS_MIN ? store->timeout_ms
                                                            : store->open_timeout_ms);
     }
+    if (store->spin < HKI_SPIN_AUTO || store->spin > HKI_SPIN_SLEEPS) {
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "opts.spin is %d; it is %d to %d", store->spin,
+                        HKI_SPIN_AUTO, HKI_SPIN_SLEEPS);
+    }
     if ((int)store->order < (int)HK_ORDER_TREE || (int)store->order > (int)HK_ORDER_ANY) {
         return HKI_FAIL(HK_ERR_INVALID_ARG, "opts.order is %d; it is HK_ORDER_TREE or HK_ORDER_ANY",
                         (int)store->order);

@@ -201,7 +201,8 @@ hk_status_t hki_env_options(hk_comm_opts_t *opts)
                 fail);
     }
     if (spin != NULL && opts->spin == preset.spin) {
-        status = parse_int(g_table[HKI_ENV_SPIN].name, spin, -1, 1, &opts->spin);
+        status = parse_int(g_table[HKI_ENV_SPIN].name, spin, HKI_SPIN_AUTO, HKI_SPIN_SLEEPS,
+                           &opts->spin);
     }
 fail:
     return status;

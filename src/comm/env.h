@@ -22,7 +22,8 @@
       "measured costs: auto reads what hocket bench --fit has stored, off, or a file's path") \
     X(SEGMENT, "HOCKET_SEGMENT", "2M", "staging memory of a rank [bytes, with K, M or G]")    \
     X(SPIN, "HOCKET_SPIN", "-1",                                                              \
-      "waiting: -1 spins while ranks here are not more than cores, 0 never spins, 1 always")  \
+      "waiting: -1 spins while ranks here are not more than cores, 0 never spins, 1 always, " \
+      "2 only yields, 3 only sleeps")                                                         \
     X(SINGLE_COPY, "HOCKET_SINGLE_COPY", "auto",                                              \
       "ranks read each other's memory: auto where it works and pays, on for all sizes, off")  \
     X(SIMD, "HOCKET_SIMD", "", "none, neon, avx2 or avx512 instead of the best there is")     \

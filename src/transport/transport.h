@@ -41,6 +41,32 @@ enum {
     HKI_NOTE_BYTES = 4096,
 };
 
+/** How the payload of a message travels: see above. */
+enum {
+    HKI_PAYLOAD_INLINE = 0,
+    HKI_PAYLOAD_STAGED,
+    HKI_PAYLOAD_DIRECT,
+    HKI_PAYLOAD_REMOTE,
+    HKI_PAYLOADS,
+};
+
+/** Ways of waiting that can be forced: values of hk_comm_opts_t.spin. */
+enum {
+    HKI_SPIN_AUTO = -1,
+    HKI_SPIN_NEVER = 0,
+    HKI_SPIN_ALWAYS,
+    HKI_SPIN_YIELDS, /**< only yields */
+    HKI_SPIN_SLEEPS, /**< only sleeps */
+};
+
+/** What an endpoint has done so far. Nothing depends on it: it shows which way was taken. */
+typedef struct hki_counts {
+    uint64_t sent[HKI_PAYLOADS]; /**< messages; those inside a line are not counted */
+    uint64_t pauses;             /**< rounds of wait() that spun */
+    uint64_t yields;
+    uint64_t sleeps;
+} hki_counts_t;
+
 /** Rides along with every message, before the payload. */
 typedef struct hki_envelope {
     uint32_t op_number; /**< number of the operation on this communicator */
@@ -173,6 +199,7 @@ struct hki_endpoint {
      *  made; zeros in all others. */
     const unsigned char *note;
     int ranks_per_core; /**< ranks of this host per core they may run on, rounded up, >= 1 */
+    hki_counts_t counts;
 };
 
 #endif /* HKI_TRANSPORT_TRANSPORT_H */

@@ -22,14 +22,6 @@ enum {
     HKI_ANNOUNCEMENT_WORDS = 13, /**< sizeof(hki_announcement_t) / 8 */
 };
 
-/** How the payload of a message travels. */
-enum {
-    HKI_PAYLOAD_INLINE = 0,
-    HKI_PAYLOAD_STAGED = 1,
-    HKI_PAYLOAD_DIRECT = 2,
-    HKI_PAYLOAD_REMOTE = 3,
-};
-
 /** A message. `number` is stored last, with release: the receiver knows message n by number == n,
  *  since the line held n - nlines before, so that nothing is ever reset. */
 typedef struct hki_line {

@@ -145,6 +145,7 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
         if (line->mode == HKI_PAYLOAD_STAGED) {
             note_reader(&seg->staging[lane], peer, number);
         }
+        seg->base.counts.sent[line->mode]++;
     }
     line->op_number = envelope->op_number;
     line->check = envelope->check;

@@ -170,7 +170,8 @@ void hki_segment_look_at_cores(hki_segment_t *seg)
 
     hki_cpu_mask_note(&world->masks[self]);
     seg->base.ranks_per_core = hki_ranks_per_core(world->masks, world->nranks, self);
-    seg->can_spin = world->spin == 1 || (world->spin != 0 && seg->base.ranks_per_core == 1);
+    seg->can_spin = world->spin == HKI_SPIN_ALWAYS ||
+                    (world->spin == HKI_SPIN_AUTO && seg->base.ranks_per_core == 1);
 }
 
 /** Every millisecond or so: peers; every second: cores. A suspect is looked at again at once. */
@@ -196,6 +197,7 @@ static void sleep_or_arm(hki_segment_t *seg, uint64_t slice_ns)
     _Atomic uint32_t *bell = &seg->mine->bell;
 
     if (atomic_load_explicit(bell, memory_order_acquire) == HKI_BELL_ARMED) {
+        seg->base.counts.sleeps++;
         hki_futex_wait(bell, HKI_BELL_ARMED, slice_ns < SLEEP_NS_MAX ? slice_ns : SLEEP_NS_MAX,
                        seg->world->is_private);
         return;
@@ -208,17 +210,20 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
 {
     hki_segment_t *seg = hki_segment_of(ep);
     const uint32_t spin_rounds = seg->can_spin ? SPIN_ROUNDS : 0;
+    const int forced = seg->world->spin;
+    const uint32_t yield_rounds = forced == HKI_SPIN_SLEEPS ? 0 : YIELD_ROUNDS;
     const uint32_t round = waiter->rounds;
 
     if (hki_segment_is_broken(seg)) {
         return hki_segment_report(seg);
     }
     waiter->rounds = round == UINT32_MAX ? spin_rounds + YIELD_ROUNDS : round + 1;
-    if (round < spin_rounds || seg->world->spin == 1) {
+    if (round < spin_rounds || forced == HKI_SPIN_ALWAYS) {
         if (round == PUBLISH_ROUND) {
             hki_segment_publish(seg);
         }
         cpu_relax();
+        seg->base.counts.pauses++;
         if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1) {
             return HK_OK;
         }
@@ -226,8 +231,9 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
     }
     hki_segment_publish(seg);
     const uint64_t now_ns = hki_clock_ns();
-    if (round < spin_rounds + YIELD_ROUNDS) {
+    if (round < spin_rounds + yield_rounds || forced == HKI_SPIN_YIELDS) {
         (void)sched_yield();
+        seg->base.counts.yields++;
     } else {
         show_waiting(seg, peer, now_ns);
         sleep_or_arm(seg, slice_ns);

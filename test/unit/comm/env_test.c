@@ -212,7 +212,7 @@ static void malformed_options_are_named(void **state)
     static const char *const wrong[][2] = {
         {"HOCKET_TIMEOUT", "soon"}, {"HOCKET_TIMEOUT", "-2"},          {"HOCKET_ORDER", "none"},
         {"HOCKET_SEGMENT", "4X"},   {"HOCKET_SEGMENT", "0"},           {"HOCKET_SEGMENT", "-1"},
-        {"HOCKET_SPIN", "2"},       {"HOCKET_TIMEOUT", "99999999999"}, {"HOCKET_TIMEOUT", "."},
+        {"HOCKET_SPIN", "4"},       {"HOCKET_TIMEOUT", "99999999999"}, {"HOCKET_TIMEOUT", "."},
         {"HOCKET_TIMEOUT", "1.5s"}, {"HOCKET_TIMEOUT", "1e3"}};
 
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {

@@ -34,6 +34,34 @@ static void waiting_for_a_closed_peer_fails_but_only_after_its_messages(void **s
     assert_string_equal(hk_last_error(), "rank 2 has closed the communicator");
 }
 
+static void a_forced_way_of_waiting_is_the_only_one(void **state)
+{
+    enum { STEPS = 3000 }; // more than any adaptive way takes before it sleeps
+    static const int ways[] = {HKI_SPIN_ALWAYS, HKI_SPIN_YIELDS, HKI_SPIN_SLEEPS, HKI_SPIN_NEVER};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        hki_transport_opts_t opts = local_opts();
+        hki_waiter_t waiter = {0};
+
+        opts.spin = ways[i];
+        assert_ok(hki_local_open(&opts, 2, g_eps));
+        g_nranks = 2;
+        for (int step = 0; step < STEPS; step++) {
+            assert_ok(wait_step(0, &waiter, 1));
+        }
+        const hki_counts_t *counts = &g_eps[0]->counts;
+        if ((counts->pauses != 0) != (ways[i] == HKI_SPIN_ALWAYS) ||
+            (counts->yields != 0) != (ways[i] == HKI_SPIN_YIELDS || ways[i] == HKI_SPIN_NEVER) ||
+            (counts->sleeps != 0) != (ways[i] == HKI_SPIN_SLEEPS || ways[i] == HKI_SPIN_NEVER)) {
+            fail_msg("spin %d: %llu pauses, %llu yields, %llu sleeps", ways[i],
+                     (unsigned long long)counts->pauses, (unsigned long long)counts->yields,
+                     (unsigned long long)counts->sleeps);
+        }
+        assert_int_equal(close_ranks(NULL), 0);
+    }
+}
+
 /* Threads. */
 
 typedef struct ring_task {
@@ -117,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RANKS_TEST(waiting_for_a_closed_peer_fails_but_only_after_its_messages),
+        RANKS_TEST(a_forced_way_of_waiting_is_the_only_one),
         RANKS_TEST(threads_wait_for_one_another_without_losing_a_wake_up),
     };
     return cmocka_run_group_tests_name("transport/wait", tests, NULL, NULL);
