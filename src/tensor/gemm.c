@@ -94,8 +94,8 @@ hk_status_t hki_gemm_select(const char *name)
         }
         if (libraries[i].get() == NULL) {
             return HKI_FAIL(HK_ERR_UNSUPPORTED,
-                            "HOCKET_GEMM=%s: this build has no %s; leave it unset to use %s",
-                            wanted, wanted, libraries[library_default()].name);
+                            "HOCKET_GEMM=%s: there is no %s here; leave it unset to use %s", wanted,
+                            wanted, libraries[library_default()].name);
         }
         library_choose((int)i);
         return HK_OK;

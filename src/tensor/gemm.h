@@ -4,7 +4,8 @@
  *
  * A product is cut into blocks of outputs of a fixed size; each block is one call of a
  * single-threaded library, so every sum stays whole inside one call. Libraries: oneDNN, CBLAS, and
- * plain C, chosen by HOCKET_GEMM=onednn|cblas|plain; default: the first one that was compiled in.
+ * plain C, chosen by HOCKET_GEMM=onednn|cblas|plain; default: the first one that was compiled in and
+ * can be loaded; libraries are loaded with the first product (tensor/library.h).
  * Different libraries, and one library on different processors, give different last bits.
  */
 #ifndef HKI_TENSOR_GEMM_H
@@ -38,7 +39,8 @@ typedef void (*hki_gemm_fn)(const hki_gemm_t *g);
  * Choose the library by name, or by HOCKET_GEMM if `name` is NULL and the variable is set.
  * Not while a product runs in another thread.
  *
- * @return HK_OK, HK_ERR_INVALID_ARG (unknown name), HK_ERR_UNSUPPORTED (not compiled in)
+ * @return HK_OK, HK_ERR_INVALID_ARG (unknown name), HK_ERR_UNSUPPORTED (not compiled in, or not
+ *         to be loaded here)
  */
 HK_NODISCARD hk_status_t hki_gemm_select(const char *name);
 
@@ -51,7 +53,7 @@ void hki_gemm(const hki_gemm_t *g);
 /** The product by one call in this thread; for use inside parallel loops. */
 void hki_gemm_one(const hki_gemm_t *g);
 
-/* --- the libraries: NULL if not compiled in --- */
+/* --- the libraries: NULL if not compiled in, or if loading them fails --- */
 
 hki_gemm_fn hki_gemm_onednn(void);
 hki_gemm_fn hki_gemm_cblas(void);

@@ -5,11 +5,34 @@
 #include "tensor/gemm.h"
 
 #include <limits.h>
+#include <pthread.h>
 
 #include "base/error.h"
+#include "tensor/library.h"
 
-#if defined(HKI_HAVE_CBLAS)
+#if defined(HKI_CBLAS_FILE)
 #    include <cblas.h>
+
+typedef void (*sgemm_t)(CBLAS_ORDER, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, blasint, blasint, blasint,
+                        float, const float *, blasint, const float *, blasint, float, float *,
+                        blasint);
+typedef void (*set_threads_t)(int);
+
+static sgemm_t g_sgemm; // NULL: not there
+static pthread_once_t g_once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+    sgemm_t sgemm = NULL;
+    set_threads_t set_threads = NULL;
+    const hki_symbol_t symbols[] = {{"cblas_sgemm", &sgemm},
+                                    {"openblas_set_num_threads", &set_threads}};
+
+    if (hki_library_load(HKI_CBLAS_FILE, symbols, sizeof(symbols) / sizeof(symbols[0]))) {
+        set_threads(1); // a block is one thread's work
+        g_sgemm = sgemm;
+    }
+}
 
 static void product(const hki_gemm_t *g)
 {
@@ -18,16 +41,16 @@ static void product(const hki_gemm_t *g)
     }
     HKI_ASSERT(g->k <= INT_MAX && g->a_stride <= INT_MAX && g->b_stride <= INT_MAX &&
                g->c_stride <= INT_MAX && g->m <= INT_MAX && g->n <= INT_MAX);
-    cblas_sgemm(CblasRowMajor, g->is_a_transposed ? CblasTrans : CblasNoTrans,
-                g->is_b_transposed ? CblasTrans : CblasNoTrans, (int)g->m, (int)g->n, (int)g->k,
-                1.0F, g->a, (int)g->a_stride, g->b, (int)g->b_stride, g->is_added ? 1.0F : 0.0F,
-                g->c, (int)g->c_stride);
+    g_sgemm(CblasRowMajor, g->is_a_transposed ? CblasTrans : CblasNoTrans,
+            g->is_b_transposed ? CblasTrans : CblasNoTrans, (int)g->m, (int)g->n, (int)g->k, 1.0F,
+            g->a, (int)g->a_stride, g->b, (int)g->b_stride, g->is_added ? 1.0F : 0.0F, g->c,
+            (int)g->c_stride);
 }
 
 hki_gemm_fn hki_gemm_cblas(void)
 {
-    openblas_set_num_threads(1); // a block is one thread's work
-    return product;
+    (void)pthread_once(&g_once, load);
+    return g_sgemm == NULL ? NULL : product;
 }
 
 #else

@@ -4,15 +4,31 @@
  */
 #include "tensor/gemm.h"
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "tensor/library.h"
 
-#if defined(HKI_HAVE_DNNL)
+#if defined(HKI_DNNL_FILE)
 #    include <oneapi/dnnl/dnnl.h>
 #    if defined(_OPENMP)
 #        include <omp.h>
 #    endif
+
+typedef dnnl_status_t (*sgemm_t)(char, char, dnnl_dim_t, dnnl_dim_t, dnnl_dim_t, float,
+                                 const float *, dnnl_dim_t, const float *, dnnl_dim_t, float,
+                                 float *, dnnl_dim_t);
+
+static sgemm_t g_sgemm; // NULL: not there
+static pthread_once_t g_once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+    const hki_symbol_t symbol = {"dnnl_sgemm", &g_sgemm};
+
+    (void)hki_library_load(HKI_DNNL_FILE, &symbol, 1);
+}
 
 static void product(const hki_gemm_t *g)
 {
@@ -25,9 +41,9 @@ static void product(const hki_gemm_t *g)
     omp_set_num_threads(1);
 #    endif
     const dnnl_status_t status =
-        dnnl_sgemm(g->is_a_transposed ? 'T' : 'N', g->is_b_transposed ? 'T' : 'N', (int64_t)g->m,
-                   (int64_t)g->n, (int64_t)g->k, 1.0F, g->a, (int64_t)g->a_stride, g->b,
-                   (int64_t)g->b_stride, g->is_added ? 1.0F : 0.0F, g->c, (int64_t)g->c_stride);
+        g_sgemm(g->is_a_transposed ? 'T' : 'N', g->is_b_transposed ? 'T' : 'N', (int64_t)g->m,
+                (int64_t)g->n, (int64_t)g->k, 1.0F, g->a, (int64_t)g->a_stride, g->b,
+                (int64_t)g->b_stride, g->is_added ? 1.0F : 0.0F, g->c, (int64_t)g->c_stride);
 #    if defined(_OPENMP)
     omp_set_num_threads(threads);
 #    endif
@@ -36,7 +52,8 @@ static void product(const hki_gemm_t *g)
 
 hki_gemm_fn hki_gemm_onednn(void)
 {
-    return product;
+    (void)pthread_once(&g_once, load);
+    return g_sgemm == NULL ? NULL : product;
 }
 
 #else
