@@ -21,10 +21,12 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "parallel/buffer.h"
 
 enum { LEVELS_MAX = 32 };
 
 struct hki_grad_tree {
+    hk_comm_t *comm; // borrowed, or NULL
     size_t count;
     int nlevels;
     int units_max;
@@ -41,7 +43,8 @@ static void add(float *restrict left, const float *restrict right, size_t count)
     }
 }
 
-hk_status_t hki_grad_tree_create(size_t count, int units_max, hki_grad_tree_t **tree_out)
+hk_status_t hki_grad_tree_create(hk_comm_t *comm, size_t count, int units_max,
+                                 hki_grad_tree_t **tree_out)
 {
     hki_grad_tree_t *tree = NULL;
 
@@ -53,12 +56,13 @@ hk_status_t hki_grad_tree_create(size_t count, int units_max, hki_grad_tree_t **
     if (tree == NULL) {
         return HKI_FAIL(HK_ERR_NO_MEMORY, "gradient tree, %zu bytes", sizeof(*tree));
     }
+    tree->comm = comm;
     tree->count = count;
     tree->units_max = units_max;
-    tree->leaf = hki_calloc_aligned(count, sizeof(*tree->leaf), 64);
+    tree->leaf = hki_buffer_create(comm, count);
     for (int n = units_max; n > 0; n >>= 1) {
         float **level = &tree->levels[tree->nlevels++];
-        *level = hki_calloc_aligned(count, sizeof(**level), 64);
+        *level = hki_buffer_create(comm, count);
         if (*level == NULL || tree->leaf == NULL) {
             hki_grad_tree_destroy(&tree);
             return HKI_FAIL(HK_ERR_NO_MEMORY, "gradient of %zu elements for %d units", count,
@@ -75,9 +79,9 @@ void hki_grad_tree_destroy(hki_grad_tree_t **tree)
         return;
     }
     for (int l = 0; l < (*tree)->nlevels; l++) {
-        hki_free((*tree)->levels[l]);
+        hki_buffer_destroy((*tree)->comm, (*tree)->levels[l]);
     }
-    hki_free((*tree)->leaf);
+    hki_buffer_destroy((*tree)->comm, (*tree)->leaf);
     hki_free(*tree);
     *tree = NULL;
 }

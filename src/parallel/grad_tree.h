@@ -11,17 +11,19 @@
 #ifndef HKI_PARALLEL_GRAD_TREE_H
 #define HKI_PARALLEL_GRAD_TREE_H
 
-#include <hocket/base.h>
+#include <hocket/comm.h>
 
 typedef struct hki_grad_tree hki_grad_tree_t;
 
 /**
+ * @param[in]  comm       where the sums go on, borrowed: buffers lie in its shared memory; or NULL
  * @param[in]  count      elements of one gradient
  * @param[in]  units_max  most units of one sum, >= 1
  * @param[out] tree_out   set on success only; end it with hki_grad_tree_destroy()
  * @return HK_OK, HK_ERR_INVALID_ARG, HK_ERR_NO_MEMORY
  */
-hk_status_t hki_grad_tree_create(size_t count, int units_max, hki_grad_tree_t **tree_out);
+hk_status_t hki_grad_tree_create(hk_comm_t *comm, size_t count, int units_max,
+                                 hki_grad_tree_t **tree_out);
 void hki_grad_tree_destroy(hki_grad_tree_t **tree);
 
 /** Where the next unit's gradient (count,) goes, all to be written. Borrowed until the next

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/chunk.h"
 #include "base/error.h"
+#include "parallel/buffer.h"
 
 enum { ALIGNMENT = 64, ALIGNED_FLOATS = ALIGNMENT / 4 };
 
@@ -100,10 +101,9 @@ static bool buffers_allocate(hki_stage_t *stage)
         hki_model_scratch_count(opts->model, opts->num_sequences, opts->num_tokens);
     bool is_complete = true;
 
-    stage->params = hki_calloc_aligned(stage->param_count, sizeof(float), ALIGNMENT);
-    stage->slots = hki_calloc_aligned(nslots * stage->slot_count, sizeof(float), ALIGNMENT);
-    stage->borders =
-        hki_calloc_aligned(nslots * 2 * stage->activation_count, sizeof(float), ALIGNMENT);
+    stage->params = hki_buffer_create(opts->comm, stage->param_count);
+    stage->slots = hki_buffer_create(opts->comm, nslots * stage->slot_count);
+    stage->borders = hki_buffer_create(opts->comm, nslots * 2 * stage->activation_count);
     stage->turns = hki_calloc_aligned(2 * stage->activation_count, sizeof(float), ALIGNMENT);
     stage->scratch = hki_calloc_aligned(scratch, sizeof(float), ALIGNMENT);
     if (is_gpt(stage)) {
@@ -151,9 +151,9 @@ void hki_stage_destroy(hki_stage_t **stage)
         return;
     }
     hki_free((*stage)->saved_offsets);
-    hki_free((*stage)->params);
-    hki_free((*stage)->slots);
-    hki_free((*stage)->borders);
+    hki_buffer_destroy((*stage)->opts.comm, (*stage)->params);
+    hki_buffer_destroy((*stage)->opts.comm, (*stage)->slots);
+    hki_buffer_destroy((*stage)->opts.comm, (*stage)->borders);
     hki_free((*stage)->turns);
     hki_free((*stage)->scratch);
     hki_free((*stage)->ids);

@@ -3,13 +3,15 @@
  * @brief The blocks of one pipeline stage: their parameters, and the memory of the units in flight.
  *
  * A slot holds everything of one unit between its forward and its backward: ids, activations, what
- * the blocks save. Knows no communicator; the one collective inside blocks (tensor parallel) is the
+ * the blocks save. Does not communicate; the one collective inside blocks (tensor parallel) is the
  * hook of model/model.h.
  *
  * Threads: one at a time per stage. Nothing is allocated after create.
  */
 #ifndef HKI_PARALLEL_STAGE_H
 #define HKI_PARALLEL_STAGE_H
+
+#include <hocket/comm.h>
 
 #include "model/model.h"
 
@@ -36,6 +38,7 @@ typedef struct hki_stage_opts {
     int num_tokens;       /**< of a sequence, the most */
     hki_model_sum_fn sum; /**< NULL without tensor parallel */
     void *sum_cookie;
+    hk_comm_t *comm; /**< borrowed: parameters and activations lie in its shared memory; or NULL */
 } hki_stage_opts_t;
 
 /** The borders of a slot, each (activation_count,). */

@@ -222,6 +222,7 @@ static hk_status_t stage_open(hki_trainer_t *trainer)
         .num_tokens = hki_train_tokens(config),
         .sum = config->shape.sizes[HKI_AXIS_MODEL] > 1 ? model_sum : NULL,
         .sum_cookie = trainer,
+        .comm = trainer->comm,
     };
     hki_stage_port_t *ports = NULL;
     hk_status_t status;
@@ -294,8 +295,8 @@ static hk_status_t state_allocate(hki_trainer_t *trainer)
         trainer->second = hki_calloc_aligned(count, sizeof(float), 64);
     }
     if (is_passing) {
-        trainer->whole = hki_calloc(largest, sizeof(float));
-        trainer->parts = hki_calloc(largest, sizeof(float));
+        trainer->whole = hki_buffer_create(trainer->comm, largest);
+        trainer->parts = hki_buffer_create(trainer->comm, largest);
     }
     if (is_gpt) {
         trainer->logits = hki_calloc((size_t)config->model.num_vocab, sizeof(float));
@@ -308,7 +309,8 @@ static hk_status_t state_allocate(hki_trainer_t *trainer)
                         "state of %zu parameters; use more pipe or model ranks, or a smaller model",
                         count);
     }
-    return hki_grad_tree_create(count, hki_train_rank_units(config), &trainer->grads);
+    return hki_grad_tree_create(trainer->comm, count, hki_train_rank_units(config),
+                                &trainer->grads);
 }
 
 hk_status_t hki_trainer_create(const hki_train_config_t *config, hki_corpus_t *corpus,
@@ -322,6 +324,7 @@ hk_status_t hki_trainer_create(const hki_train_config_t *config, hki_corpus_t *c
     }
     trainer->config = *config;
     trainer->corpus = corpus;
+    trainer->comm = hk_comm_size(comm) > 1 ? comm : NULL;
     HKI_TRY(status = mesh_open(trainer, comm), fail);
     HKI_TRY(status = hki_model_create(&config->model, trainer->at[HKI_AXIS_MODEL],
                                       config->shape.sizes[HKI_AXIS_MODEL], &trainer->model),
@@ -352,8 +355,8 @@ void hki_trainer_destroy(hki_trainer_t **trainer)
     hki_free((*trainer)->second);
     hki_free((*trainer)->losses);
     hki_free((*trainer)->sums);
-    hki_free((*trainer)->whole);
-    hki_free((*trainer)->parts);
+    hki_buffer_destroy((*trainer)->comm, (*trainer)->whole);
+    hki_buffer_destroy((*trainer)->comm, (*trainer)->parts);
     hki_free((*trainer)->logits);
     hki_free(*trainer);
     *trainer = NULL;

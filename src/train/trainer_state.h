@@ -8,6 +8,7 @@
 #include <hocket/coll.h>
 #include <hocket/mesh.h>
 
+#include "parallel/buffer.h"
 #include "parallel/grad_tree.h"
 #include "parallel/pipeline.h"
 #include "parallel/stage.h"
@@ -16,6 +17,7 @@
 struct hki_trainer {
     hki_train_config_t config;
     hki_corpus_t *corpus; // borrowed
+    hk_comm_t *comm;      // of all ranks, borrowed: shared memory; NULL if there is one rank only
     hk_mesh_t *mesh;
     hk_comm_t *lines[HKI_AXIS_COUNT]; // the mesh's
     int at[HKI_AXIS_COUNT];           // coordinates

@@ -48,7 +48,7 @@ static void adds_in_the_canonical_order(void **state)
     hki_grad_tree_t *sum = NULL;
     (void)state;
 
-    assert_ok(hki_grad_tree_create(COUNT, UNITS_MAX, &sum));
+    assert_ok(hki_grad_tree_create(NULL, COUNT, UNITS_MAX, &sum));
     for (int n = 1; n <= UNITS_MAX;
          n++) { // the same object again and again: it must come out empty
         push_units(sum, 0, n);
@@ -72,7 +72,7 @@ static void continues_over_ranks(void **state)
         float parts[4];
         for (int rank = 0; rank < 4; rank++) {
             hki_grad_tree_t *sum = NULL;
-            assert_ok(hki_grad_tree_create(COUNT, each, &sum));
+            assert_ok(hki_grad_tree_create(NULL, COUNT, each, &sum));
             push_units(sum, rank * each, each);
             parts[rank] = hki_grad_tree_finish(sum)[0];
             hki_grad_tree_destroy(&sum);
@@ -121,7 +121,7 @@ static void keeps_a_buffer_per_level_only(void **state)
     const size_t before = hki_alloc_live();
     (void)state;
 
-    assert_ok(hki_grad_tree_create(COUNT, 16, &sum));
+    assert_ok(hki_grad_tree_create(NULL, COUNT, 16, &sum));
     assert_int_equal(hki_alloc_live() - before, 1 + 1 + 5); // itself, the leaf, levels 1 2 4 8 16
     hki_grad_tree_destroy(&sum);
 }
@@ -131,7 +131,7 @@ static void takes_a_gradient_of_no_elements(void **state)
     hki_grad_tree_t *sum = NULL;
     (void)state;
 
-    assert_ok(hki_grad_tree_create(0, 2, &sum));
+    assert_ok(hki_grad_tree_create(NULL, 0, 2, &sum));
     hki_grad_tree_push(sum);
     hki_grad_tree_push(sum);
     assert_non_null(hki_grad_tree_finish(sum));
@@ -143,7 +143,7 @@ static void refuses_no_units(void **state)
     hki_grad_tree_t *sum = NULL;
     (void)state;
 
-    assert_int_equal(hki_grad_tree_create(COUNT, 0, &sum), HK_ERR_INVALID_ARG);
+    assert_int_equal(hki_grad_tree_create(NULL, COUNT, 0, &sum), HK_ERR_INVALID_ARG);
     assert_null(sum);
 }
 
@@ -156,7 +156,7 @@ static void survives_the_failure_of_any_allocation(void **state)
 
     while (status != HK_OK) {
         hki_alloc_fail_at(++n);
-        status = hki_grad_tree_create(COUNT, 8, &sum);
+        status = hki_grad_tree_create(NULL, COUNT, 8, &sum);
         if (status != HK_OK) {
             assert_int_equal(status, HK_ERR_NO_MEMORY);
             assert_null(sum);
