@@ -254,7 +254,12 @@ void hki_segment_close(hki_endpoint_t *ep)
     hki_world_t *world = seg->world;
     const uint64_t offset = seg->group_offset;
     const bool is_leader = seg->base.rank == 0;
+    const uint64_t *sent = seg->base.counts.sent;
 
+    hki_log(
+        HKI_LOG_DEBUG, "transport", "messages beyond a line: %llu staged, %llu direct, %llu remote",
+        (unsigned long long)sent[HKI_PAYLOAD_STAGED], (unsigned long long)sent[HKI_PAYLOAD_DIRECT],
+        (unsigned long long)sent[HKI_PAYLOAD_REMOTE]);
     list_remove(seg);
     if (!hki_segment_is_forked(seg)) {
         hki_segment_publish(seg);
