@@ -301,12 +301,13 @@ static hk_status_t hear_strangers(host_t *host)
     return HK_OK;
 }
 
-static hk_status_t hear_guests(host_t *host)
+/** Listen to the guests that poll() found. @param polls  (nranks,) or NULL: to all */
+static hk_status_t hear_guests(host_t *host, const struct pollfd *polls)
 {
     hki_packet_t packet;
 
     for (int rank = 0; rank < host->job->nranks; rank++) {
-        const int got = host->guests[rank].fd < 0
+        const int got = host->guests[rank].fd < 0 || (polls != NULL && polls[rank].revents == 0)
                             ? 0
                             : hki_packet_receive(host->guests[rank].fd, &packet, NULL);
         if (got < 0) {
@@ -356,18 +357,21 @@ static hk_status_t take_round(host_t *host)
     for (int i = 0; i < host->nstrangers; i++) {
         host->polls[n++] = (struct pollfd){.fd = host->strangers[i].fd, .events = POLLIN};
     }
+    const struct pollfd *guests = &host->polls[n];
     for (int rank = 0; rank < host->job->nranks; rank++) {
         host->polls[n++] = (struct pollfd){.fd = host->guests[rank].fd, .events = POLLIN};
     }
     const uint64_t left_ms =
         (host->deadline_ns - now_ns) / 1000000; // of UINT64_MAX: more than enough
-    (void)poll(host->polls, n, left_ms < POLL_MS ? (int)left_ms : POLL_MS);
+    if (poll(host->polls, n, left_ms < POLL_MS ? (int)left_ms : POLL_MS) < 0) {
+        guests = NULL; // interrupted, or more of them than files may be open
+    }
     hk_status_t status = accept_strangers(host);
     if (status == HK_OK) {
         status = hear_strangers(host);
     }
     if (status == HK_OK) {
-        status = hear_guests(host);
+        status = hear_guests(host, guests);
     }
     return status == HK_OK ? miss_ended(host) : status;
 }

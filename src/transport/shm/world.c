@@ -41,8 +41,8 @@ typedef struct control {
     uint64_t masks;  /**< (nranks,) hki_cpu_mask_t; each written by its rank */
 } control_t;
 
-/** Can a rank read the memory of all others? */
-enum { REACH_UNKNOWN = 0, REACH_NONE = 1, REACH_ALL = 2 };
+/** Can a rank read the memory of the next, and should it? */
+enum { REACH_UNKNOWN = 0, REACH_NONE = 1, REACH_NEXT = 2 };
 
 typedef struct shm_world {
     hki_world_t common; /**< first */
@@ -328,46 +328,36 @@ static _Atomic uint32_t *reach_of(const hki_world_t *world)
     return (void *)(world->base + control->reach);
 }
 
-/** Can this rank read all others? *rank_out: the first it cannot. @return 0, or an errno */
-static int probe_all(const hki_shm_job_t *job, const hki_world_t *world, const hki_token_t *tokens,
-                     int *rank_out)
-{
-    int error = 0;
-
-    for (int rank = 0; rank < job->nranks && error == 0; rank++) {
-        if (rank != job->rank) {
-            error = hki_remote_probe(world->pids[rank], &tokens[rank]);
-            *rank_out = rank;
-        }
-    }
-    return error;
-}
-
-/** Find out whether this rank can read all others, and gains by it, and write it down. */
+/**
+ * Find out whether ranks can read each other, and gain by it, and write this rank's answer down.
+ *
+ * Each tries the next only, or opening would take P (P-1) calls. That is enough: who may read whom
+ * follows from credentials, and is transitive. If rank i cannot read rank j, then on the way round
+ * from i to j somebody is the first whom i's neighbour cannot read, and says no for all.
+ */
 static hk_status_t try_reach(const hki_shm_job_t *job, const hki_world_t *world)
 {
     const control_t *control = (const void *)world->base;
     const hki_token_t *tokens = (const void *)(world->base + control->tokens);
     const int next = (job->rank + 1) % job->nranks;
     uint32_t reach = REACH_NONE;
-    int rank = 0;
-    const int error = job->block == NULL ? 0 : probe_all(job, world, tokens, &rank);
+    const int error = job->block == NULL ? 0 : hki_remote_probe(world->pids[next], &tokens[next]);
 
     if (error != 0 && job->single_copy > 0) {
         return HKI_FAIL(HK_ERR_UNSUPPORTED,
                         "single copy is demanded, but rank %d cannot read the memory of rank %d "
                         "(pid %d): %s; HOCKET_SINGLE_COPY=auto does without",
-                        job->rank, rank, world->pids[rank], strerror(error));
+                        job->rank, next, world->pids[next], strerror(error));
     }
     if (error != 0) {
         hki_log(HKI_LOG_INFO, "transport",
-                "no single copy: the memory of rank %d (pid %d) cannot be read: %s", rank,
-                world->pids[rank], strerror(error));
+                "no single copy: the memory of rank %d (pid %d) cannot be read: %s", next,
+                world->pids[next], strerror(error));
     } else if (job->block != NULL && job->single_copy < 0 &&
                !hki_remote_pays(world->pids[next], &tokens[next], job->block)) {
         hki_log(HKI_LOG_INFO, "transport", "no single copy: it is slower than staging here");
     } else if (job->block != NULL) {
-        reach = REACH_ALL;
+        reach = REACH_NEXT;
     }
     atomic_store_explicit(&reach_of(world)[job->rank], reach, memory_order_release);
     return HK_OK;
@@ -382,7 +372,7 @@ void hki_shm_world_settle(const hki_shm_job_t *job, hki_endpoint_t *ep)
     hki_segment_look_at_cores(seg); // now that all have noted theirs
     for (int rank = 0; rank < job->nranks; rank++) {
         is_single_copy &= atomic_load_explicit(&reach_of(world)[rank], memory_order_acquire) ==
-                          (uint32_t)REACH_ALL;
+                          (uint32_t)REACH_NEXT;
     }
     if (is_single_copy) {
         world->unstaged_bytes =
