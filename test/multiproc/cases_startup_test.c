@@ -105,6 +105,16 @@ static void many_ranks_start_where_few_files_may_be_open(void **state)
     }
 }
 
+static void sixty_four_ranks_start_and_add(void **state)
+{
+    const char *const args[] = {"bench", "--startup", "-n", "64", "--iters", "1", NULL};
+
+    (void)state;
+    assert_int_equal(job_run(&job, args), 0);
+    assert_int_equal(job_count(&job, "# 64 ranks, 1 starts"), 1);
+    assert_int_equal(job_count(&job, "all have the sum"), 1);
+}
+
 static void too_few_files_for_the_launcher_are_an_error(void **state)
 {
     const char *const args[] = {"run",      "-n",
@@ -158,6 +168,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_stops_while_it_joins_is_listed_as_missing),
         cmocka_unit_test(fractions_of_seconds_and_days_are_deadlines),
         cmocka_unit_test(many_ranks_start_where_few_files_may_be_open),
+        cmocka_unit_test(sixty_four_ranks_start_and_add),
         cmocka_unit_test(too_few_files_for_the_launcher_are_an_error),
         cmocka_unit_test(too_few_files_for_the_ranks_are_an_error_on_all),
         cmocka_unit_test(a_host_without_any_network_is_enough),

@@ -230,6 +230,11 @@ static const hki_option_t bench_options[] = {
      .max = 1ULL << 36,
      .help = "of the lecture's measurement",
      .hint = "e.g. --elements 100M"},
+    {.name = "startup",
+     .kind = HKI_OPTION_FLAG,
+     AT(is_startup),
+     .help = "instead, how long a job takes to start: from hocket run to the end of the first "
+             "all_reduce, --iters times; with 2 ranks unless -n says otherwise"},
     {.name = NULL},
 };
 
@@ -583,8 +588,16 @@ static int bench_main(int argc, char **argv)
     if (values.is_lecture && values.nranks == 0 && !hki_launch_is_rank()) {
         values.nranks = 4;
     }
+    if (values.is_startup && values.nranks == 0) {
+        values.nranks = 2;
+    }
     if (check_values(&values) != HK_OK) {
         return hki_tool_usage();
+    }
+    if (values.is_startup) {
+        const hk_status_t startup =
+            hki_launch_is_rank() ? hki_bench_startup_rank() : hki_bench_startup(&values);
+        return startup == HK_OK ? 0 : hki_tool_failed(&bench_command);
     }
     if (values.peers.count > 0) {
         return hki_bench_vs(&values);

@@ -54,6 +54,7 @@ typedef struct hki_bench_values {
     const char *json; /**< or NULL */
     bool is_lecture;
     size_t elements; /**< of the lecture's measurement */
+    bool is_startup;
 } hki_bench_values_t;
 
 /** One thing to measure. */
@@ -182,5 +183,12 @@ hk_status_t hki_bench_json_write(const hki_bench_t *bench, const hki_bench_row_t
 
 /** CS336's measurement of all_reduce and reduce_scatter. Collective; rank 0 prints. */
 hk_status_t hki_bench_lecture(hki_bench_t *bench);
+
+/* bench_startup.c */
+
+/** Start `hocket run` again and again and print how long it takes. */
+hk_status_t hki_bench_startup(const hki_bench_values_t *values);
+/** What each of its ranks does: open, sum, print when. */
+hk_status_t hki_bench_startup_rank(void);
 
 #endif /* HKI_TOOLS_HOCKET_BENCH_H */
