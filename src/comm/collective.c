@@ -226,10 +226,9 @@ void hki_request_post(hk_request_t *request, const hk_coll_opts_t *opts)
     op->tile_count = plan->tile_count;
     op->ntiles = plan->ntiles;
     op->op_number = comm->next_op;
-    op->needs_agreement = plan->needs_agreement;
+    op->hears_all = plan->hears_all;
+    op->needs_agreement = !plan->hears_all && !plan->is_agreed;
     op->deadline_ns = UINT64_MAX;
-    op->announcement.op_number = op->op_number;
-    op->announcement.check = op->check;
     comm->next_op++;
     hki_engine_post(comm->engine, op);
     if (!op->is_done) { // the clock is read only where there is something to wait for
@@ -271,7 +270,7 @@ hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t *
         op->in.base = request->bounce;
     }
     op->check = plan->check;
-    if (op->announcement.check != plan->check || op->announcement.signature[0] == '\0') {
+    if (op->announcement.call != plan->check || op->announcement.signature[0] == '\0') {
         memcpy(op->announcement.signature, plan->signature, sizeof(plan->signature));
     }
     hki_request_post(request, call->opts);

@@ -306,6 +306,7 @@ void hk_comm_close(hk_comm_t **comm)
     (void)pthread_mutex_lock(&c->mutex);
     if (!c->is_broken) {
         (void)hki_comm_progress(c, true);
+        hki_engine_watch(c->engine);
     }
     fail_unfinished(c);
     hki_engine_cancel(c->engine, HK_ERR_ABORTED);

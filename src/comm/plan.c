@@ -280,7 +280,7 @@ static hk_status_t plan_create(hk_comm_t *comm, const hki_plan_key_t *key, hki_p
     plan->elem_bytes = hk_dtype_bytes((hk_dtype_t)key->dtype);
     plan->acc_bytes =
         has_op(coll) ? hki_acc_bytes((hk_dtype_t)key->dtype, (hk_op_t)key->op) : plan->elem_bytes;
-    plan->needs_agreement = has_root(coll);
+    plan->hears_all = !has_root(coll) || key->count == 0; // a barrier, then
     HKI_TRY(status = choose(comm, key, plan->elem_bytes, &algo), fail);
     HKI_TRY(status = plan_fill(comm, algo, plan), fail);
     sign(plan, algo);

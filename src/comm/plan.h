@@ -36,7 +36,8 @@ typedef struct hki_plan {
     size_t tile_count;
     size_t ntiles;
     uint32_t check;
-    bool needs_agreement;
+    bool hears_all;   /**< every rank hears from all others */
+    bool is_agreed;   /**< all ranks have made this call before */
     bool is_cached;   /**< false: freed with its last user */
     int users;        /**< requests under way */
     uint64_t used_at; /**< number of the last use */

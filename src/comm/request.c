@@ -99,6 +99,9 @@ static hk_status_t request_end(hk_request_t *request)
     hk_comm_t *comm = request->comm;
     hk_status_t status = hki_request_status(request);
 
+    if (request->plan != NULL && status == HK_OK) {
+        request->plan->is_agreed = true;
+    }
     hki_request_put(request);
     if (status != HK_OK) {
         status = hki_comm_break(comm);

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "exec/mismatch.h"
+#include "exec/history.h"
 #include "exec/run.h"
 
 struct hki_engine {
@@ -19,11 +19,12 @@ struct hki_engine {
     hki_op_t *head;      /**< oldest operation not done */
     hki_op_t *tail;      /**< newest */
     hki_op_t *unstarted; /**< first that is queued only, or NULL */
-    uint64_t next_run;   /**< number of the first run of the next operation */
-    int agreeing;        /**< operations whose data is done and that still compare announcements */
-    hk_status_t status;  /**< HK_OK, or what it was cancelled with */
-    hki_lane_t *lanes;   /**< (lane_count,) owned */
-    char *bounce;        /**< (HKI_BOUNCE_BYTES,) owned; NULL: not needed so far */
+    hki_history_t history;
+    uint64_t next_run;  /**< number of the first run of the next operation */
+    int agreeing;       /**< operations whose data is done and that still compare announcements */
+    hk_status_t status; /**< HK_OK, or what it was cancelled with */
+    hki_lane_t *lanes;  /**< (lane_count,) owned */
+    char *bounce;       /**< (HKI_BOUNCE_BYTES,) owned; NULL: not needed so far */
 };
 
 void hki_engine_destroy(hki_engine_t **engine)
@@ -200,29 +201,6 @@ static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
     lane->pending_count = 0;
 }
 
-/** Start queued operations as far as the limit allows. */
-static void start_queued(hki_engine_t *engine)
-{
-    const uint64_t lane_count = (uint64_t)engine->opts.lane_count;
-
-    while (engine->unstarted != NULL &&
-           engine->unstarted->op_number - engine->head->op_number < HKI_STARTED_MAX) {
-        hki_op_t *op = engine->unstarted;
-
-        engine->unstarted = op->next;
-        op->first_run = engine->next_run;
-        engine->next_run += op->ntiles;
-        engine->ep->ops->announce(engine->ep, &op->announcement, op->needs_agreement);
-        for (uint64_t k = 0; k < op->ntiles && k < lane_count; k++) {
-            hki_lane_t *lane = &engine->lanes[(op->first_run + k) % lane_count];
-
-            if (lane->op == NULL) {
-                lane_attach(engine, lane, op);
-            }
-        }
-    }
-}
-
 void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
 {
     if (engine->status == HK_OK) {
@@ -241,6 +219,41 @@ void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
     engine->tail = NULL;
     engine->unstarted = NULL;
     engine->agreeing = 0;
+}
+
+/** Start queued operations as far as the limits allow. @return true if any were, or all ended */
+static bool start_queued(hki_engine_t *engine)
+{
+    const uint64_t lane_count = (uint64_t)engine->opts.lane_count;
+    bool moved = false;
+
+    while (engine->unstarted != NULL &&
+           engine->unstarted->op_number - engine->head->op_number < HKI_STARTED_MAX) {
+        hki_op_t *op = engine->unstarted;
+        const hk_status_t status =
+            hki_history_make_room(&engine->history, engine->ep, op->op_number);
+
+        if (status != HK_OK) {
+            if (status != HK_IN_PROGRESS) {
+                hki_engine_cancel(engine, status);
+            }
+            return moved || status != HK_IN_PROGRESS;
+        }
+        moved = true;
+        engine->unstarted = op->next;
+        op->first_run = engine->next_run;
+        engine->next_run += op->ntiles;
+        hki_history_add(&engine->history, op);
+        engine->ep->ops->announce(engine->ep, &op->announcement, hki_history_is_awaited(op));
+        for (uint64_t k = 0; k < op->ntiles && k < lane_count; k++) {
+            hki_lane_t *lane = &engine->lanes[(op->first_run + k) % lane_count];
+
+            if (lane->op == NULL) {
+                lane_attach(engine, lane, op);
+            }
+        }
+    }
+    return moved;
 }
 
 /** Take a done operation out of the queue. */
@@ -262,31 +275,8 @@ static void op_end(hki_engine_t *engine, hki_op_t *op)
     op->status = HK_OK;
     op->is_done = true;
     if (engine->unstarted != NULL) {
-        start_queued(engine);
+        (void)start_queued(engine);
     }
-}
-
-/** Compare with the announcements not seen yet. */
-static hk_status_t op_agree(hki_engine_t *engine, hki_op_t *op)
-{
-    hki_endpoint_t *ep = engine->ep;
-
-    while (op->agreed < ep->nranks) {
-        hki_announcement_t other;
-        hk_status_t status = HK_OK;
-
-        if (op->agreed != ep->rank) {
-            status = ep->ops->announced(ep, op->agreed, op->op_number, &other);
-            if (status == HK_OK && other.check != op->check) {
-                return hki_mismatch_fail(ep, op, op->agreed);
-            }
-        }
-        if (status == HK_IN_PROGRESS) {
-            return status;
-        }
-        op->agreed++;
-    }
-    return HK_OK;
 }
 
 /**
@@ -298,6 +288,9 @@ static void op_complete(hki_engine_t *engine, hki_op_t *op)
     hki_failure_t failure;
 
     if (!engine->ep->ops->is_failed(engine->ep)) {
+        if (op->hears_all) {
+            hki_history_agree(&engine->history, op->op_number);
+        }
         op_end(engine, op);
         return;
     }
@@ -316,7 +309,8 @@ static bool agree_all(hki_engine_t *engine)
         if (op->tiles_done < op->ntiles) {
             continue;
         }
-        const hk_status_t status = op_agree(engine, op);
+        const hk_status_t status =
+            hki_history_compare(&engine->history, engine->ep, op->op_number, &op->agreed);
         if (status == HK_OK) {
             engine->agreeing--;
             op_complete(engine, op);
@@ -352,7 +346,7 @@ static void run_end(hki_engine_t *engine, hki_lane_t *lane)
 
 bool hki_engine_progress(hki_engine_t *engine)
 {
-    bool moved = false;
+    bool moved = engine->unstarted != NULL && start_queued(engine);
 
     for (int i = 0; i < engine->opts.lane_count; i++) {
         hki_lane_t *lane = &engine->lanes[i];
@@ -398,7 +392,6 @@ void hki_engine_post(hki_engine_t *engine, hki_op_t *op)
     if (engine->unstarted == NULL) {
         engine->unstarted = op;
     }
-    start_queued(engine);
     (void)hki_engine_progress(engine);
 }
 
@@ -425,6 +418,10 @@ int hki_engine_waits_for(const hki_engine_t *engine)
     if (op == NULL) {
         return -1;
     }
+    if (op == engine->unstarted) {
+        return engine->history.target_ranks < engine->ep->nranks ? engine->history.target_ranks
+                                                                 : -1;
+    }
     if (op->tiles_done == op->ntiles) {
         return op->agreed < engine->ep->nranks ? op->agreed : -1;
     }
@@ -440,16 +437,12 @@ int hki_engine_waits_for(const hki_engine_t *engine)
 
 void hki_engine_watch(hki_engine_t *engine)
 {
-    hki_endpoint_t *ep = engine->ep;
     const hki_op_t *op = engine->head;
+    const bool is_started = op != NULL && op != engine->unstarted;
+    const hk_status_t status =
+        hki_history_look(&engine->history, engine->ep, is_started ? op : NULL);
 
-    for (int r = 0; op != NULL && r < ep->nranks; r++) {
-        hki_announcement_t other;
-
-        if (r != ep->rank && ep->ops->announced(ep, r, op->op_number, &other) == HK_OK &&
-            other.check != op->check) {
-            hki_engine_cancel(engine, hki_mismatch_fail(ep, op, r));
-            return;
-        }
+    if (status == HK_ERR_MISMATCH) {
+        hki_engine_cancel(engine, status);
     }
 }

@@ -8,9 +8,14 @@
  * stream sees its messages in a known order. In one run, steps are executed in program order; a
  * step that cannot go on (no message yet, no room yet, a source not yet read) is tried again.
  *
- * At most HKI_STARTED_MAX operations are started ahead of the oldest that is not done; later ones
- * queue. An operation ends only after every rank has announced it, so no rank can be so far ahead
- * that an announcement another rank still has to compare is overwritten.
+ * That all ranks call the same: every message and every announcement carries the hash of all calls
+ * so far, so that one comparison stands for the whole history. Where a rank hears from all others
+ * that happens by itself; where it does not (the root of a broadcast) it compares announcements,
+ * before the operation ends if `needs_agreement`, else some operations later.
+ *
+ * At most HKI_STARTED_MAX operations are started ahead of the oldest that is not done, or whose
+ * history is not yet compared with all ranks; later ones queue. So no rank can be so far ahead that
+ * an announcement another rank still has to compare is overwritten.
  *
  * Nothing allocates between hki_engine_post() and completion; hki_engine_reserve() does, before.
  */
@@ -24,7 +29,8 @@
 typedef struct hki_engine hki_engine_t;
 
 enum {
-    HKI_STARTED_MAX = 32, /**< operations started and not done; half of what announcements keep */
+    HKI_STARTED_MAX = 32,   /**< operations started and not done; half of what announcements keep */
+    HKI_COMPARE_EVERY = 16, /**< operations, where nothing needs it earlier */
 };
 
 /** Where the blocks of IN or OUT lie. */
@@ -49,10 +55,11 @@ typedef struct hki_op {
     size_t tile_count;         /**< elements of a block in one tile, >= 1 */
     size_t ntiles;             /**< >= 1 */
     uint32_t op_number;
-    uint32_t check;
+    uint32_t check;       /**< hash of the call */
+    bool hears_all;       /**< its messages tell every rank that all others have called it */
     bool needs_agreement; /**< before it ends, see every rank announce it and compare */
     uint64_t deadline_ns; /**< UINT64_MAX: none */
-    hki_announcement_t announcement;
+    hki_announcement_t announcement; /**< the caller's: signature; the rest is the engine's */
     /* The engine's own: */
     uint64_t first_run; /**< number of its first tile among all runs */
     size_t tiles_done;
@@ -99,8 +106,9 @@ const hki_op_t *hki_engine_overdue(const hki_engine_t *engine, uint64_t now_ns);
 int hki_engine_waits_for(const hki_engine_t *engine);
 
 /**
- * Compare the oldest operation with what all other ranks have announced so far, and break the group
- * if one differs: for differences that no message shows. For the slow part of a wait.
+ * Compare the oldest operation that is not done, or else the newest, with what all other ranks have
+ * announced so far, and break the group if one differs: for differences that no message has shown.
+ * For the slow part of a wait, and before closing.
  */
 void hki_engine_watch(hki_engine_t *engine);
 

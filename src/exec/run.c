@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "exec/mismatch.h"
+#include "exec/history.h"
 
 /** Where a span of the current tile lies, after clipping. */
 typedef struct view {
@@ -97,7 +97,8 @@ static bool are_sends_read(hki_endpoint_t *ep, hki_lane_t *lane, uint32_t step)
 static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
 {
     const hki_op_t *op = lane->op;
-    const hki_envelope_t envelope = {.op_number = op->op_number, .check = op->check, .kind = 0};
+    const hki_envelope_t envelope = {
+        .op_number = op->op_number, .check = op->announcement.check, .kind = 0};
     view_t view = {NULL, 0, 0};
     uint64_t ticket = 0;
 
@@ -131,9 +132,9 @@ static inline hk_status_t expect(hki_endpoint_t *ep, const hki_lane_t *lane, int
     if (status != HK_OK) {
         return status;
     }
-    if (message->envelope.op_number != op->op_number || message->envelope.check != op->check ||
-        message->bytes != bytes) {
-        return hki_mismatch_fail(ep, op, peer);
+    if (message->envelope.op_number != op->op_number ||
+        message->envelope.check != op->announcement.check || message->bytes != bytes) {
+        return hki_history_fail(ep, op->op_number, peer);
     }
     return HK_OK;
 }

@@ -70,7 +70,7 @@ typedef struct hki_counts {
 /** Rides along with every message, before the payload. */
 typedef struct hki_envelope {
     uint32_t op_number; /**< number of the operation on this communicator */
-    uint32_t check;     /**< hash of the operation's signature; for the user to compare */
+    uint32_t check;     /**< hash of all calls up to this operation; for the user to compare */
     uint32_t kind;      /**< for the user (point-to-point protocol); 0 otherwise; < 256 */
 } hki_envelope_t;
 
@@ -91,7 +91,8 @@ enum {
 /** One contribution to the group's log of who does what, shown in errors. */
 typedef struct hki_announcement {
     uint32_t op_number;
-    uint32_t check;
+    uint32_t check; /**< hash of all calls up to this one; for the user to compare */
+    uint64_t call;  /**< hash of this call: of equal ones in a slot only the head is written */
     char signature[HKI_SIGNATURE_BYTES]; /**< "all_reduce count 5 f32 sum", readable */
 } hki_announcement_t;
 

@@ -19,7 +19,7 @@
 enum {
     HKI_LINE_BYTES = 64,
     HKI_ANNOUNCEMENTS = 64,      /**< kept, for each rank */
-    HKI_ANNOUNCEMENT_WORDS = 13, /**< sizeof(hki_announcement_t) / 8 */
+    HKI_ANNOUNCEMENT_WORDS = 14, /**< sizeof(hki_announcement_t) / 8 */
 };
 
 /** A message. `number` is stored last, with release: the receiver knows message n by number == n,

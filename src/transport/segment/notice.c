@@ -14,7 +14,7 @@
 
 enum { STAMP_WRITING = 1, STAMP_VALID = 2, STAMP_BITS = 2 };
 
-enum { HEAD_WORDS = 1 }; // number and check, before the signature
+enum { HEAD_WORDS = 2 }; // number, check and call, before the signature
 
 _Static_assert(offsetof(hki_announcement_t, signature) == HEAD_WORDS * sizeof(uint64_t),
                "the signature follows the head");
@@ -37,11 +37,13 @@ void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announce
         return;
     }
     hki_slot_t *slot = &seg->mine->log[announcement->op_number % HKI_ANNOUNCEMENTS];
-    words[0] = atomic_load_explicit(&slot->words[0], memory_order_relaxed);
-    memcpy(&before, words, sizeof(words[0]));
+    for (int i = 0; i < HEAD_WORDS; i++) {
+        words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
+    }
+    memcpy(&before, words, HEAD_WORDS * sizeof(words[0]));
     // Loops call the same again and again: what is there already is not written again.
     const bool is_new = atomic_load_explicit(&slot->stamp, memory_order_relaxed) == 0 ||
-                        before.check != announcement->check;
+                        before.call != announcement->call;
     const int count = is_new ? HKI_ANNOUNCEMENT_WORDS : HEAD_WORDS;
     memcpy(words, announcement, (size_t)count * sizeof(words[0]));
     atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_WRITING),

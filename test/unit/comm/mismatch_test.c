@@ -5,6 +5,9 @@
  */
 #include "support/hk_test.h"
 
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "threads.h"
 
 enum { NRANKS = 3, ROOM = 64 };
@@ -155,10 +158,84 @@ static void a_broken_communicator_gives_the_same_error_again(void **state)
     test_ranks_say(ranks, NRANKS, "f32 max", "second call");
 }
 
+/** Where a rank runs ahead of the others. */
+static atomic_bool g_is_ahead;
+
+/** The same broadcast again and again; from the second on the root does not wait. */
+static hk_status_t run_ahead(test_rank_t *self)
+{
+    float value = (float)self->rank;
+    hk_status_t status = hk_broadcast(self->comm, &value, &value, 1, HK_F32, 0, NULL, NULL);
+
+    while (status == HK_OK && self->rank != 0 && !atomic_load(&g_is_ahead)) {
+        (void)sched_yield();
+    }
+    for (int i = 1; i <= 3 && status == HK_OK; i++) {
+        value = self->rank == 0 ? (float)i : -1.0f;
+        status = hk_broadcast(self->comm, &value, &value, 1, HK_F32, 0, NULL, NULL);
+        if (status == HK_OK && value != (float)i) {
+            return HK_ERR_INTERNAL;
+        }
+    }
+    if (self->rank == 0) {
+        atomic_store(&g_is_ahead, true);
+    }
+    return status;
+}
+
+static void a_root_does_not_wait_for_calls_that_all_have_made_before(void **state)
+{
+    test_rank_t ranks[TEST_RANKS_MAX];
+
+    (void)state;
+    atomic_store(&g_is_ahead, false);
+    test_ranks_run(NULL, NRANKS, run_ahead, NULL, ranks);
+    test_ranks_expect(ranks, NRANKS, HK_OK, "three broadcasts ahead");
+}
+
+/** Known calls of two roots; then rank 2 takes the wrong root once, and nobody waits for it. */
+static hk_status_t part_late(test_rank_t *self)
+{
+    const int *rounds = self->cookie;
+    float in[NRANKS * 5] = {0};
+    float out[5];
+    hk_status_t status = hk_scatter(self->comm, in, out, 5, HK_F32, 0, NULL, NULL);
+
+    if (status == HK_OK) {
+        status = hk_scatter(self->comm, in, out, 5, HK_F32, 2, NULL, NULL);
+    }
+    for (int i = 0; i < *rounds && status == HK_OK; i++) {
+        const int root = self->rank == 2 && i == 0 ? 2 : 0;
+
+        status = hk_scatter(self->comm, in, out, 5, HK_F32, root, NULL, NULL);
+    }
+    return status == HK_OK ? hk_barrier(self->comm, NULL, NULL) : status;
+}
+
+static void a_difference_that_shows_late_is_told_as_where_it_began(void **state)
+{
+    static const int rounds[] = {1, 2, 9, 20, 100};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
+        test_rank_t ranks[TEST_RANKS_MAX];
+        char where[64];
+
+        (void)snprintf(where, sizeof(where), "%d scatters, the first by another root", rounds[i]);
+        test_ranks_run(NULL, NRANKS, part_late, &rounds[i], ranks);
+        test_ranks_expect(ranks, NRANKS, HK_ERR_MISMATCH, where);
+        test_ranks_say(ranks, NRANKS, "scatter count 5 f32 root 2", where);
+        test_ranks_say(ranks, NRANKS, "as operation 2, rank", where);
+        test_ranks_say(ranks, NRANKS, "scatter count 5 f32 root 0", where);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_two_different_calls_are_an_error_on_all_ranks),
+        cmocka_unit_test(a_root_does_not_wait_for_calls_that_all_have_made_before),
+        cmocka_unit_test(a_difference_that_shows_late_is_told_as_where_it_began),
         cmocka_unit_test(a_broken_communicator_gives_the_same_error_again),
     };
 

@@ -170,7 +170,8 @@ static void signatures_are_readable(void **state)
     key.coll = HKI_COLL_BROADCAST;
     assert_ok(hki_plan_get(comm, &key, &plan));
     assert_ptr_equal(strstr(plan->signature, "broadcast count 5 f32 root 0 ("), plan->signature);
-    assert_true(plan->needs_agreement);
+    assert_false(plan->hears_all);
+    assert_false(plan->is_agreed);
     hki_plan_put(plan);
     hk_comm_close(&comm);
 }

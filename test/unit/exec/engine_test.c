@@ -162,9 +162,10 @@ static void job_post_rank(cluster_t *c, job_t *job, hki_op_t *op, int r, size_t 
         .ntiles = (count + tile - 1) / tile,
         .op_number = number,
         .check = 77,
-        .needs_agreement = number % 2 == 1,
+        .hears_all = number % 3 == 0,
+        .needs_agreement = number % 3 == 1,
         .deadline_ns = UINT64_MAX,
-        .announcement = {.op_number = number, .check = 77, .signature = "test"},
+        .announcement = {.signature = "test"},
     };
     hki_engine_post(c->engines[r], op);
 }
@@ -296,18 +297,19 @@ static void a_different_check_fails_all_ranks_and_names_both_calls(void **state)
         const uint32_t check = r == 2 ? 88 : 77;
 
         assert_ok(hki_engine_reserve(c.engines[r], job.schedules[r], 4, 4));
-        ops[r] = (hki_op_t){.schedule = job.schedules[r],
-                            .last_schedule = job.lasts[r],
-                            .in = {.base = (char *)job.in[r], .count = 3},
-                            .out = {.base = (char *)job.out[r], .count = 3},
-                            .reduction = {.dtype = HK_I32, .op = HK_SUM, .nranks = NRANKS},
-                            .elem_bytes = 4,
-                            .acc_bytes = 4,
-                            .tile_count = 3,
-                            .ntiles = 1,
-                            .check = check,
-                            .deadline_ns = UINT64_MAX,
-                            .announcement = {.check = check}};
+        ops[r] = (hki_op_t){
+            .schedule = job.schedules[r],
+            .last_schedule = job.lasts[r],
+            .in = {.base = (char *)job.in[r], .count = 3},
+            .out = {.base = (char *)job.out[r], .count = 3},
+            .reduction = {.dtype = HK_I32, .op = HK_SUM, .nranks = NRANKS},
+            .elem_bytes = 4,
+            .acc_bytes = 4,
+            .tile_count = 3,
+            .ntiles = 1,
+            .check = check,
+            .deadline_ns = UINT64_MAX,
+        };
         (void)snprintf(ops[r].announcement.signature, HKI_SIGNATURE_BYTES, "call %s",
                        r == 2 ? "odd" : "usual");
         hki_engine_post(c.engines[r], &ops[r]);
@@ -348,7 +350,7 @@ static void watch_finds_a_difference_that_no_message_shows(void **state)
                         .ntiles = 1,
                         .check = 77,
                         .deadline_ns = 5,
-                        .announcement = {.check = 77, .signature = "this call"}};
+                        .announcement = {.signature = "this call"}};
     hki_engine_post(c.engines[0], &ops[0]);
     assert_null(hki_engine_overdue(c.engines[0], 4));
     assert_ptr_equal(hki_engine_overdue(c.engines[0], 5), &ops[0]);

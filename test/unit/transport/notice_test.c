@@ -16,7 +16,7 @@ static void announcements_are_kept_for_a_while_and_never_confused(void **state)
     assert_int_equal(g_eps[1]->ops->announced(g_eps[1], 0, 0, &got), HK_IN_PROGRESS);
     for (uint32_t n = 0; n < 200; n++) {
         const uint32_t op = n + UINT32_MAX - 100; // also across the wrap
-        hki_announcement_t said = {.op_number = op, .check = n};
+        hki_announcement_t said = {.op_number = op, .check = n, .call = n};
         (void)snprintf(said.signature, sizeof(said.signature), "op %u", op);
         g_eps[0]->ops->announce(g_eps[0], &said, true);
         assert_ok(g_eps[1]->ops->announced(g_eps[1], 0, op, &got));
