@@ -1,4 +1,5 @@
-# Libraries others made. dnnl, OpenBLAS and OpenMP are optional; without cmocka no unit tests.
+# Libraries others made. dnnl, OpenBLAS, hwloc and OpenMP are optional; without cmocka no unit
+# tests.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenMP COMPONENTS C)
@@ -10,6 +11,7 @@ pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
 find_library(DNNL_LIBRARY dnnl)
 pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
+pkg_check_modules(HWLOC hwloc>=2.0)
 
 # hk_soname(FILE OUT): the name under which programs load a shared library; empty: FILE is none.
 function(hk_soname file out)

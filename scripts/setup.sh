@@ -21,6 +21,7 @@ cmd:python3       python3           build  generated documents and style checks
 pc:libsodium      libsodium-dev     build  job secrets, SHA-256 of weights
 pc:libcjson       libcjson-dev      build  JSON files
 pc:openblas       libopenblas-dev   build  matrix products
+pc:hwloc          libhwloc-dev      build  where cores and memory lie
 hdr:dnnl.h        libdnnl-dev?      build  faster matrix products (oneDNN)
 pc:cmocka         libcmocka-dev     check  unit tests
 dir:/usr/share/games/fortunes fortunes demo  text to train on (epigrams, 2.5 MB)

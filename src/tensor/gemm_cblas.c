@@ -8,7 +8,8 @@
 #include <pthread.h>
 
 #include "base/error.h"
-#include "tensor/library.h"
+#include "base/library.h"
+#include "base/log.h"
 
 #if defined(HKI_CBLAS_FILE)
 #    include <cblas.h>
@@ -28,10 +29,14 @@ static void load(void)
     const hki_symbol_t symbols[] = {{"cblas_sgemm", &sgemm},
                                     {"openblas_set_num_threads", &set_threads}};
 
-    if (hki_library_load(HKI_CBLAS_FILE, symbols, sizeof(symbols) / sizeof(symbols[0]))) {
-        set_threads(1); // a block is one thread's work
-        g_sgemm = sgemm;
+    char reason[HKI_LIBRARY_REASON_BYTES];
+
+    if (!hki_library_load(HKI_CBLAS_FILE, symbols, sizeof(symbols) / sizeof(symbols[0]), reason)) {
+        hki_log(HKI_LOG_WARN, "tensor", "no matrix products by OpenBLAS: %s", reason);
+        return;
     }
+    set_threads(1); // a block is one thread's work
+    g_sgemm = sgemm;
 }
 
 static void product(const hki_gemm_t *g)

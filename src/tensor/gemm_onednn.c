@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "tensor/library.h"
+#include "base/library.h"
+#include "base/log.h"
 
 #if defined(HKI_DNNL_FILE)
 #    include <oneapi/dnnl/dnnl.h>
@@ -26,8 +27,11 @@ static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 static void load(void)
 {
     const hki_symbol_t symbol = {"dnnl_sgemm", &g_sgemm};
+    char reason[HKI_LIBRARY_REASON_BYTES];
 
-    (void)hki_library_load(HKI_DNNL_FILE, &symbol, 1);
+    if (!hki_library_load(HKI_DNNL_FILE, &symbol, 1, reason)) {
+        hki_log(HKI_LOG_WARN, "tensor", "no matrix products by oneDNN: %s", reason);
+    }
 }
 
 static void product(const hki_gemm_t *g)

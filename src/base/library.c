@@ -2,14 +2,14 @@
  * @file library.c
  * @brief dlopen() and dlsym().
  */
-#include "tensor/library.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
-
-bool hki_library_load(const char *file, const hki_symbol_t *symbols, size_t count)
+bool hki_library_load(const char *file, const hki_symbol_t *symbols, size_t count,
+                      char reason[HKI_LIBRARY_REASON_BYTES])
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     bool is_complete = library != NULL;
@@ -18,7 +18,7 @@ bool hki_library_load(const char *file, const hki_symbol_t *symbols, size_t coun
         is_complete = dlsym(library, symbols[i].name) != NULL;
     }
     if (!is_complete) {
-        hki_log(HKI_LOG_WARN, "tensor", "matrix products go on without %s: %s", file, dlerror());
+        (void)snprintf(reason, HKI_LIBRARY_REASON_BYTES, "%s", dlerror());
         if (library != NULL) {
             (void)dlclose(library);
         }
