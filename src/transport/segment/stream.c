@@ -83,13 +83,14 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
     const bool is_copied = (flags & HKI_SEND_COPIED) != 0;
     const bool may_be_remote = !is_copied && seg->base.unstaged_bytes != SIZE_MAX;
     const char *at = payload;
+    uint64_t offset = 0;
 
     line->payload.span.bytes = bytes;
     line->inline_bytes = 0;
-    if (!is_copied && hki_segment_is_direct(&seg->base, payload, bytes)) {
+    if (!is_copied && hki_world_locate(seg->world, at, bytes, &offset)) {
         seg->staging[lane].last_bytes = 0; // what comes next may not be taken for what was staged
         line->mode = HKI_PAYLOAD_DIRECT;
-        line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
+        line->payload.span.offset = offset;
         return HK_OK;
     }
     if (bytes > half_bytes && !may_be_remote) {
@@ -294,10 +295,7 @@ int hki_segment_run_waits_for(const hki_endpoint_t *ep, int lane)
 
 bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes)
 {
-    const hki_world_t *world = hki_segment_of_const(ep)->world;
-    const uintptr_t begin = (uintptr_t)world->base;
-    const uintptr_t at = (uintptr_t)memory;
+    uint64_t offset = 0;
 
-    return world->is_private ||
-           (at >= begin && at - begin <= world->bytes && bytes <= world->bytes - (at - begin));
+    return hki_world_locate(hki_segment_of_const(ep)->world, memory, bytes, &offset);
 }

@@ -47,6 +47,10 @@ struct hki_world {
     const hki_world_ops_t *ops;
     char *base;
     uint64_t bytes;
+    uint64_t span_bytes;   /**< from base: the world, and behind it the heaps of its ranks */
+    const char *heap_base; /**< heap of this process that all ranks have mapped, see locate() */
+    uint64_t heap_bytes;   /**< 0: none */
+    uint64_t heap_offset;  /**< of its start, from base, in the mapping of every rank */
     int nranks;            /**< of the world */
     int spin;              /**< see hk_comm_opts_t */
     bool is_private;       /**< one process: all memory is direct */
@@ -81,6 +85,27 @@ void hki_world_retire(hki_world_t *world, uint64_t offset);
 uint64_t hki_world_bytes_max(void);
 /** Bytes of one of `nranks` arenas in a world of at most `bytes_max`. */
 uint64_t hki_world_arena_bytes(int nranks, uint64_t bytes_max);
+
+/**
+ * Where other ranks find memory of this process: in the world (also what another rank has handed
+ * out there), or in a heap that they have mapped.
+ *
+ * @param[out] offset_out  from base, in the mapping of every rank; wraps below it: threads
+ * @return false: they do not see it, or only a part
+ */
+static inline bool hki_world_locate(const hki_world_t *world, const void *memory, size_t bytes,
+                                    uint64_t *offset_out)
+{
+    const uintptr_t at = (uintptr_t)memory - (uintptr_t)world->base;
+    const uintptr_t in_heap = (uintptr_t)memory - (uintptr_t)world->heap_base;
+
+    *offset_out = at;
+    if (world->is_private || (at <= world->span_bytes && bytes <= world->span_bytes - at)) {
+        return true;
+    }
+    *offset_out = world->heap_offset + in_heap;
+    return in_heap < world->heap_bytes && bytes <= world->heap_bytes - in_heap;
+}
 
 /** Forks between this process and the one that made its first world. See hki_fork_count(). */
 extern atomic_uint hki_forks;

@@ -4,8 +4,10 @@
  */
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "transport/shm/meeting.h"
@@ -20,6 +22,8 @@ typedef struct guest {
     bool is_seen; /**< the host knows us */
     int host_rank;
     int host_pid;
+    int files[HKI_PACKET_FILES_MAX]; /**< those that came with the last packet */
+    int nfiles;
 } guest_t;
 
 static hk_status_t host_is_gone(const guest_t *guest)
@@ -31,21 +35,25 @@ static hk_status_t host_is_gone(const guest_t *guest)
                     guest->host_rank, guest->host_pid);
 }
 
-/** Wait for the next packet of the kind wanted. */
-static hk_status_t expect(guest_t *guest, hki_packet_kind_t kind, hki_packet_t *packet, int *fd_out)
+/** Wait for the next packet of the kind wanted, and take in up to `nfiles` files with it. */
+static hk_status_t expect(guest_t *guest, hki_packet_kind_t kind, hki_packet_t *packet, int nfiles)
 {
     const uint64_t deadline_ns = guest->job->deadline_ns;
 
     for (;;) {
-        const int got = hki_packet_receive(guest->socket, packet, fd_out);
+        const int got =
+            hki_packet_receive_files(guest->socket, packet, guest->files, nfiles, &guest->nfiles);
         if (got < 0) {
             return host_is_gone(guest);
         }
-        if (got > 0 && packet->kind == HKI_PACKET_FAILED) {
-            return HKI_FAIL((hk_status_t)packet->status, "%s", packet->text);
-        }
         if (got > 0 && packet->kind == (uint32_t)kind) {
             return HK_OK;
+        }
+        for (int i = 0; i < guest->nfiles; i++) {
+            (void)close(guest->files[i]);
+        }
+        if (got > 0 && packet->kind == HKI_PACKET_FAILED) {
+            return HKI_FAIL((hk_status_t)packet->status, "%s", packet->text);
         }
         if (got > 0) {
             return HKI_FAIL(HK_ERR_FORMAT, "packet of kind %u from the host, not %u", packet->kind,
@@ -72,40 +80,83 @@ static void report(const guest_t *guest, hk_status_t status)
     (void)hki_packet_send(guest->socket, &packet, -1);
 }
 
+/** Take in the files of `nheaps` heaps. Some may not arrive: then they are missing at the end. */
+static hk_status_t receive_heaps(guest_t *guest, int nheaps, int *heaps, int *nheaps_out)
+{
+    hki_packet_t packet;
+
+    for (int left = nheaps; left > 0;) {
+        const int here = left < HKI_PACKET_FILES_MAX ? left : HKI_PACKET_FILES_MAX;
+        const hk_status_t status = expect(guest, HKI_PACKET_HEAPS, &packet, here);
+        if (status != HK_OK) {
+            return status;
+        }
+        memcpy(heaps + *nheaps_out, guest->files, (size_t)guest->nfiles * sizeof(*heaps));
+        *nheaps_out += guest->nfiles;
+        left -= here;
+    }
+    return HK_OK;
+}
+
+/** WELCOME, files, join. What went wrong is reported to the host. */
+static hk_status_t enter_world(guest_t *guest, hki_endpoint_t **ep_out)
+{
+    const int nranks = guest->job->nranks;
+    hki_shm_files_t files = {.rank = guest->job->rank, .world = -1};
+    hki_packet_t packet;
+    hk_status_t status = expect(guest, HKI_PACKET_WELCOME, &packet, 1);
+
+    if (status != HK_OK) {
+        return status;
+    }
+    if (guest->nfiles == 0) {
+        return HKI_FAIL(HK_ERR_LIMIT, "the memory file did not arrive; raise ulimit -n");
+    }
+    files.world = guest->files[0];
+    int *heaps = hki_calloc((size_t)nranks, sizeof(*heaps));
+    if (heaps == NULL || packet.nheaps < 0 || packet.nheaps > nranks) {
+        status = HKI_FAIL(heaps == NULL ? HK_ERR_NO_MEMORY : HK_ERR_FORMAT, "%d heaps of %d ranks",
+                          packet.nheaps, nranks);
+        (void)close(files.world);
+    } else {
+        files.heaps = heaps;
+        status = receive_heaps(guest, packet.nheaps, heaps, &files.nheaps);
+        if (status == HK_OK) {
+            status = hki_shm_world_join(guest->job, &files, ep_out);
+        } else {
+            (void)close(files.world);
+        }
+    }
+    for (int i = 0; i < files.nheaps; i++) {
+        (void)close(heaps[i]);
+    }
+    hki_free(heaps);
+    return status;
+}
+
 static hk_status_t attend(guest_t *guest, const hki_packet_t *mine, hki_endpoint_t **ep_out)
 {
     hki_endpoint_t *ep = NULL;
     hki_packet_t packet;
-    int fd = -1;
 
-    if (!hki_packet_send(guest->socket, mine, -1)) {
+    if (!hki_packet_send(guest->socket, mine, guest->job->heap.fd)) {
         return host_is_gone(guest);
     }
-    hk_status_t status = expect(guest, HKI_PACKET_SEEN, &packet, NULL);
+    hk_status_t status = expect(guest, HKI_PACKET_SEEN, &packet, 0);
     if (status != HK_OK) {
         return status;
     }
     guest->is_seen = true;
     guest->host_rank = packet.rank;
     guest->host_pid = packet.pid;
-    status = expect(guest, HKI_PACKET_WELCOME, &packet, &fd);
-    if (status != HK_OK) {
-        return status;
-    }
-    if (fd < 0) {
-        status = HKI_FAIL(HK_ERR_LIMIT, "the memory file did not arrive; raise ulimit -n");
-        report(guest, status);
-        return status;
-    }
-    status = hki_shm_world_join(guest->job, fd, &ep);
+    status = enter_world(guest, &ep);
     if (status != HK_OK) {
         report(guest, status);
         return status;
     }
     packet = hki_packet(guest->job, HKI_PACKET_READY);
-    status = hki_packet_send(guest->socket, &packet, -1)
-                 ? expect(guest, HKI_PACKET_GO, &packet, NULL)
-                 : host_is_gone(guest);
+    status = hki_packet_send(guest->socket, &packet, -1) ? expect(guest, HKI_PACKET_GO, &packet, 0)
+                                                         : host_is_gone(guest);
     if (status != HK_OK) {
         ep->ops->close(ep);
         return status;

@@ -29,6 +29,7 @@ enum {
 
 #define LINGER_NS       UINT64_C(500000000) /* for those who come after it has failed */
 #define STRANGER_NS_MAX UINT64_C(1000000000)
+#define HEAP_BYTES_MAX  (UINT64_C(1) << 46)
 #define MARGIN_NS       UINT64_C(20000000) /* be done a little before the first guest gives up */
 
 typedef struct visitor {
@@ -48,6 +49,8 @@ typedef struct host {
     int nstrangers;
     visitor_t *guests;        /**< (nranks,) by rank; fd -1: not here (or this rank) */
     hki_shm_person_t *people; /**< (nranks,) */
+    int *heaps;               /**< (nheaps,) files of the ranks that have one, in their order */
+    int nheaps;               /**< known when all have arrived */
     bool *is_ready;           /**< (nranks,) */
     int narrived;
     int nready;
@@ -74,6 +77,13 @@ __attribute__((format(printf, 4, 5))) static hk_status_t call_off(host_t *host, 
         }
     }
     return HKI_FAIL(status, "%s", verdict->text);
+}
+
+static void close_file(int fd)
+{
+    if (fd >= 0) {
+        (void)close(fd);
+    }
 }
 
 /** Which ranks a list shows. */
@@ -204,19 +214,29 @@ static void drop_stranger(host_t *host, int index)
     unlist_stranger(host, index);
 }
 
-/** A stranger has said HELLO: make it a guest. */
-static hk_status_t admit(host_t *host, int index, const hki_packet_t *hello)
+/** A stranger has said HELLO: make it a guest. Takes the file of its heap over, or -1. */
+static hk_status_t admit(host_t *host, int index, const hki_packet_t *hello, int heap_fd)
 {
     const visitor_t visitor = host->strangers[index];
     const hki_packet_t seen = hki_packet(host->job, HKI_PACKET_SEEN);
     char text[HKI_PACKET_TEXT_BYTES];
 
     if (!agrees(host, &visitor, hello, text, sizeof(text))) {
+        close_file(heap_fd);
         return refuse(host, &visitor, hello, text);
     }
     unlist_stranger(host, index);
     host->guests[hello->rank] = visitor;
-    host->people[hello->rank] = (hki_shm_person_t){.pid = visitor.pid, .token = hello->token};
+    // without a file, for want of descriptors here, it is as if it had no heap
+    const uint64_t heap_bytes = heap_fd >= 0 && hello->heap_bytes <= HEAP_BYTES_MAX &&
+                                        hello->heap_bytes % HKI_ARENA_PAGE_BYTES == 0
+                                    ? hello->heap_bytes
+                                    : 0;
+    if (heap_bytes == 0) {
+        close_file(heap_fd);
+    }
+    host->people[hello->rank] = (hki_shm_person_t){
+        .pid = visitor.pid, .token = hello->token, .heap_bytes = heap_bytes, .heap_fd = heap_fd};
     host->narrived++;
     host->bytes_max = hello->bytes_max < host->bytes_max ? hello->bytes_max : host->bytes_max;
     host->deadline_ns =
@@ -229,7 +249,8 @@ static hk_status_t admit(host_t *host, int index, const hki_packet_t *hello)
 static hk_status_t hear_stranger(host_t *host, int index, bool *is_gone_out)
 {
     hki_packet_t packet;
-    const int got = hki_packet_receive(host->strangers[index].fd, &packet, NULL);
+    int heap_fd = -1;
+    const int got = hki_packet_receive(host->strangers[index].fd, &packet, &heap_fd);
     const uint64_t age_ns = hki_clock_ns() - host->strangers[index].came_ns;
 
     *is_gone_out = true;
@@ -238,6 +259,7 @@ static hk_status_t hear_stranger(host_t *host, int index, bool *is_gone_out)
         return HK_OK;
     }
     if (got <= 0 || packet.kind != HKI_PACKET_HELLO) {
+        close_file(heap_fd);
         drop_stranger(host, index);
         return HK_OK;
     }
@@ -249,16 +271,18 @@ static hk_status_t hear_stranger(host_t *host, int index, bool *is_gone_out)
         (void)snprintf(answer.text, sizeof(answer.text),
                        "HOCKET_SECRET is not that of the job's other ranks");
         (void)hki_packet_send(host->strangers[index].fd, &answer, -1);
+        close_file(heap_fd);
         drop_stranger(host, index);
         return HK_OK;
     }
     if (host->verdict.status != HK_OK) { // too late: it has failed already
         (void)hki_packet_send(host->strangers[index].fd, &host->verdict, -1);
+        close_file(heap_fd);
         drop_stranger(host, index);
         host->narrived++;
         return HK_OK;
     }
-    return admit(host, index, &packet);
+    return admit(host, index, &packet, heap_fd);
 }
 
 /** Take in who knocks. */
@@ -378,8 +402,9 @@ static hk_status_t take_round(host_t *host)
 
 static hk_status_t broadcast(host_t *host, hki_packet_kind_t kind, int fd)
 {
-    const hki_packet_t packet = hki_packet(host->job, kind);
+    hki_packet_t packet = hki_packet(host->job, kind);
 
+    packet.nheaps = host->nheaps;
     for (int rank = 0; rank < host->job->nranks; rank++) {
         const visitor_t *guest = &host->guests[rank];
         if (guest->fd >= 0 && !hki_packet_send(guest->fd, &packet, fd) && kind != HKI_PACKET_GO) {
@@ -390,23 +415,63 @@ static hk_status_t broadcast(host_t *host, hki_packet_kind_t kind, int fd)
     return HK_OK; // who has died after READY is found by the group itself
 }
 
+/** Send files to one guest. Files under way are limited (ETOOMANYREFS): others take theirs in
+ *  meanwhile. @return false: the guest has gone, or the deadline has passed */
+static bool send_files(const host_t *host, int guest_fd, const int *files, int nfiles)
+{
+    const hki_packet_t packet = hki_packet(host->job, HKI_PACKET_HEAPS);
+
+    while (!hki_packet_send_files(guest_fd, &packet, files, nfiles)) {
+        if ((errno != ETOOMANYREFS && errno != EAGAIN) || hki_clock_ns() >= host->deadline_ns) {
+            return false;
+        }
+        (void)poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+/** Hand the files of all heaps round. */
+static hk_status_t share_heaps(host_t *host)
+{
+    for (int rank = 0; rank < host->job->nranks; rank++) {
+        const visitor_t *guest = &host->guests[rank];
+        for (int at = 0; guest->fd >= 0 && at < host->nheaps; at += HKI_PACKET_FILES_MAX) {
+            const int left = host->nheaps - at;
+            const int here = left < HKI_PACKET_FILES_MAX ? left : HKI_PACKET_FILES_MAX;
+            if (!send_files(host, guest->fd, host->heaps + at, here)) {
+                return call_off(host, HK_ERR_PEER_FAILED, rank,
+                                "rank %d (pid %d) did not take in the files of the ranks' heaps",
+                                rank, guest->pid);
+            }
+        }
+    }
+    return HK_OK;
+}
+
 static hk_status_t hold_meeting(host_t *host, hki_endpoint_t **ep_out)
 {
     const int nranks = host->job->nranks;
     hki_endpoint_t *ep = NULL;
-    int fd = -1;
+    hki_shm_files_t files = {.rank = host->job->rank, .world = -1, .heaps = host->heaps};
     hk_status_t status = HK_OK;
 
     while (host->narrived < nranks) {
         HKI_TRY(status = take_round(host), done);
     }
-    status = hki_shm_world_found(host->job, host->people, host->bytes_max, &fd);
+    for (int rank = 0; rank < nranks; rank++) {
+        if (host->people[rank].heap_bytes != 0) {
+            host->heaps[host->nheaps++] = host->people[rank].heap_fd;
+        }
+    }
+    files.nheaps = host->nheaps;
+    status = hki_shm_world_found(host->job, host->people, host->bytes_max, &files.world);
     if (status != HK_OK) {
         HKI_TRY(status = call_off(host, status, host->job->rank, "%s", hk_last_error()), done);
     }
-    HKI_TRY(status = broadcast(host, HKI_PACKET_WELCOME, fd), done);
-    status = hki_shm_world_join(host->job, fd, &ep);
-    fd = -1;
+    HKI_TRY(status = broadcast(host, HKI_PACKET_WELCOME, files.world), done);
+    HKI_TRY(status = share_heaps(host), done);
+    status = hki_shm_world_join(host->job, &files, &ep);
+    files.world = -1;
     if (status != HK_OK) {
         HKI_TRY(status = call_off(host, status, host->job->rank, "rank %d: %s", host->job->rank,
                                   hk_last_error()),
@@ -420,9 +485,7 @@ static hk_status_t hold_meeting(host_t *host, hki_endpoint_t **ep_out)
     *ep_out = ep;
     ep = NULL;
 done:
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    close_file(files.world);
     if (ep != NULL) {
         ep->ops->close(ep);
     }
@@ -467,6 +530,12 @@ static void host_fini(host_t *host)
     (void)close(host->listener);
     hki_board_destroy(&host->board);
     hki_free(host->guests);
+    for (int rank = 0; host->people != NULL && rank < host->job->nranks; rank++) {
+        if (rank != host->job->rank && host->people[rank].heap_bytes != 0) {
+            close_file(host->people[rank].heap_fd);
+        }
+    }
+    hki_free(host->heaps);
     hki_free(host->people);
     hki_free(host->is_ready);
     hki_free(host->polls);
@@ -491,10 +560,15 @@ hk_status_t hki_meeting_host(const hki_shm_job_t *job, int listener, const hki_p
     for (size_t rank = 0; host.guests != NULL && rank < nranks; rank++) {
         host.guests[rank].fd = -1;
     }
-    if (host.guests == NULL || host.people == NULL || host.is_ready == NULL || host.polls == NULL) {
+    host.heaps = hki_calloc(nranks, sizeof(*host.heaps));
+    if (host.guests == NULL || host.people == NULL || host.is_ready == NULL || host.polls == NULL ||
+        host.heaps == NULL) {
         status = HKI_FAIL(HK_ERR_NO_MEMORY, "meeting of %d ranks", job->nranks);
     } else {
-        host.people[job->rank] = (hki_shm_person_t){.pid = mine->pid, .token = mine->token};
+        host.people[job->rank] = (hki_shm_person_t){.pid = mine->pid,
+                                                    .token = mine->token,
+                                                    .heap_bytes = job->heap.bytes,
+                                                    .heap_fd = job->heap.fd};
         host.board = hki_board_find(job->nranks);
         status = hold_meeting(&host, ep_out);
         if (status != HK_OK && status != HK_ERR_TIMED_OUT) {

@@ -34,6 +34,7 @@ hki_packet_t hki_packet(const hki_shm_job_t *job, hki_packet_kind_t kind)
         .bytes_max = hki_world_bytes_max(),
         .deadline_ns = job->deadline_ns,
         .token = hki_shm_token(job),
+        .heap_bytes = kind == HKI_PACKET_HELLO ? job->heap.bytes : 0,
     };
 
     return packet;
@@ -64,28 +65,29 @@ bool hki_packet_same_secret(const hki_packet_t *a, const hki_packet_t *b)
     return difference == 0;
 }
 
-/** Room for one file descriptor beside a packet. */
+/** Room for file descriptors beside a packet. */
 typedef union file_message {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
+    char bytes[CMSG_SPACE(HKI_PACKET_FILES_MAX * sizeof(int))];
 } file_message_t;
 
-bool hki_packet_send(int socket, const hki_packet_t *packet, int fd)
+bool hki_packet_send_files(int socket, const hki_packet_t *packet, const int *fds, int nfds)
 {
+    const size_t fd_bytes = (size_t)nfds * sizeof(*fds);
     hki_packet_t copy = *packet; // sendmsg() wants it writable
     struct iovec part = {.iov_base = &copy, .iov_len = sizeof(copy)};
     file_message_t file = {.bytes = {0}};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     ssize_t sent;
 
-    if (fd >= 0) {
+    if (nfds > 0) {
         message.msg_control = file.bytes;
-        message.msg_controllen = sizeof(file.bytes);
+        message.msg_controllen = CMSG_SPACE(fd_bytes);
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+        header->cmsg_len = CMSG_LEN(fd_bytes);
+        memcpy(CMSG_DATA(header), fds, fd_bytes);
     }
     do {
         sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -93,31 +95,47 @@ bool hki_packet_send(int socket, const hki_packet_t *packet, int fd)
     return sent == (ssize_t)sizeof(*packet);
 }
 
-/** The file that came along, or -1. */
-static int take_file(struct msghdr *message)
+bool hki_packet_send(int socket, const hki_packet_t *packet, int fd)
 {
-    int fd = -1;
+    return hki_packet_send_files(socket, packet, &fd, fd >= 0 ? 1 : 0);
+}
+
+/** The files that came along. Those beyond nfds_max are closed. @return how many are left */
+static int take_files(struct msghdr *message, int *fds, int nfds_max)
+{
+    int nfds = 0;
 
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
          header = CMSG_NXTHDR(message, header)) {
-        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-            header->cmsg_len == CMSG_LEN(sizeof(int))) {
-            memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd = -1;
+            memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+            if (nfds < nfds_max) {
+                fds[nfds++] = fd;
+            } else {
+                (void)close(fd);
+            }
         }
     }
-    return fd;
+    return nfds;
 }
 
-int hki_packet_receive(int socket, hki_packet_t *packet, int *fd_out)
+int hki_packet_receive_files(int socket, hki_packet_t *packet, int *fds, int nfds_max,
+                             int *nfds_out)
 {
     struct iovec part = {.iov_base = packet, .iov_len = sizeof(*packet)};
     file_message_t file = {.bytes = {0}};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     ssize_t got;
 
-    if (fd_out != NULL) {
+    *nfds_out = 0;
+    if (nfds_max > 0) {
         message.msg_control = file.bytes;
-        message.msg_controllen = sizeof(file.bytes);
+        message.msg_controllen = CMSG_SPACE((size_t)nfds_max * sizeof(int));
     }
     do {
         got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -125,18 +143,28 @@ int hki_packet_receive(int socket, hki_packet_t *packet, int *fd_out)
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         return 0;
     }
-    const int fd = got > 0 && fd_out != NULL ? take_file(&message) : -1;
+    const int nfds = got > 0 ? take_files(&message, fds, nfds_max) : 0;
     if (got != (ssize_t)sizeof(*packet) || packet->magic != PACKET_MAGIC) {
-        if (fd >= 0) {
-            (void)close(fd);
+        for (int i = 0; i < nfds; i++) {
+            (void)close(fds[i]);
         }
         return -1;
     }
     packet->text[sizeof(packet->text) - 1] = '\0';
-    if (fd_out != NULL) {
-        *fd_out = fd;
-    }
+    *nfds_out = nfds;
     return 1;
+}
+
+int hki_packet_receive(int socket, hki_packet_t *packet, int *fd_out)
+{
+    int fd = -1;
+    int nfds = 0;
+    const int got = hki_packet_receive_files(socket, packet, &fd, fd_out != NULL ? 1 : 0, &nfds);
+
+    if (got == 1 && fd_out != NULL) {
+        *fd_out = nfds == 1 ? fd : -1;
+    }
+    return got;
 }
 
 bool hki_packet_peer(int socket, int *pid_out, unsigned *uid_out)

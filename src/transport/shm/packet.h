@@ -11,18 +11,21 @@
 #include "transport/shm/world.h"
 
 enum {
-    HKI_PACKET_VERSION = 2,
+    HKI_PACKET_VERSION = 3,
+    HKI_PACKET_FILES_MAX = 128, /**< with one packet */
     HKI_PACKET_TEXT_BYTES = 512,
     HKI_PACKET_SECRET_BYTES = 128,
 };
 
 typedef enum hki_packet_kind {
-    HKI_PACKET_HELLO = 1,   /**< guest: who I am */
+    HKI_PACKET_HELLO =
+        1, /**< guest: who I am; the file of its heap comes along, if heap_bytes != 0 */
     HKI_PACKET_SEEN = 2,    /**< host: you belong here (rank, pid: the host's) */
-    HKI_PACKET_WELCOME = 3, /**< host: all are here; the memory file comes along */
+    HKI_PACKET_WELCOME = 3, /**< host: all are here; the memory file comes along; nheaps */
     HKI_PACKET_READY = 4,   /**< guest: I have joined */
     HKI_PACKET_GO = 5,      /**< host: all have joined */
     HKI_PACKET_FAILED = 6,  /**< either: status, rank that caused it or -1, text */
+    HKI_PACKET_HEAPS = 7,   /**< host, after WELCOME: files of heaps, nheaps of them, by rank */
 } hki_packet_kind_t;
 
 typedef struct hki_packet {
@@ -34,8 +37,9 @@ typedef struct hki_packet {
     int32_t nranks;
     int32_t nlanes;
     int32_t status;
-    uint32_t unused;
+    int32_t nheaps;
     uint64_t staging_bytes;
+    uint64_t heap_bytes;  /**< HELLO: of the sender's heap that others can map; 0: none */
     uint64_t bytes_max;   /**< largest mapping the sender can make */
     uint64_t deadline_ns; /**< of the sender; the clock is the same on all of a host */
     hki_token_t token;    /**< of the sender */
@@ -59,6 +63,18 @@ bool hki_packet_send(int socket, const hki_packet_t *packet, int fd);
  * @return 1: received; 0: nothing there yet; -1: the peer is gone, or talks nonsense
  */
 int hki_packet_receive(int socket, hki_packet_t *packet, int *fd_out);
+
+/** The same with several files, 1 <= nfds <= HKI_PACKET_FILES_MAX.
+ *  @return false: the peer is gone; errno ETOOMANYREFS, EAGAIN: too much is under way, try again */
+bool hki_packet_send_files(int socket, const hki_packet_t *packet, const int *fds, int nfds);
+/**
+ * The same with several files.
+ *
+ * @param[out] fds        (nfds_max,) those that came along; the caller's
+ * @param[out] nfds_out   how many; fewer than were sent: no file descriptors are left
+ */
+int hki_packet_receive_files(int socket, hki_packet_t *packet, int *fds, int nfds_max,
+                             int *nfds_out);
 
 /** Process and user at the other end of a connection. @return false: it cannot be told */
 bool hki_packet_peer(int socket, int *pid_out, unsigned *uid_out);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "transport/open.h"
+#include "transport/shm/heaps.h"
 #include "transport/shm/meeting.h"
 
 enum {
@@ -25,9 +26,10 @@ enum {
 };
 
 /** Allow as many files as are needed, if the hard limit lets us. */
-static void raise_file_limit(int nranks)
+static void raise_file_limit(const hki_shm_job_t *job)
 {
-    const rlim_t needed = (rlim_t)nranks * FILES_PER_RANK + FILES_OTHER;
+    const rlim_t each = FILES_PER_RANK + (job->heap.bytes != 0 ? 1 : 0);
+    const rlim_t needed = (rlim_t)job->nranks * each + FILES_OTHER;
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed &&
@@ -73,7 +75,7 @@ static hk_status_t meet(const hki_shm_job_t *job, hki_endpoint_t **ep_out)
     if (status != HK_OK) {
         return status;
     }
-    raise_file_limit(job->nranks);
+    raise_file_limit(job);
     while ((status = try_to_meet(job, &mine, ep_out)) == HK_IN_PROGRESS) {
         if (hki_clock_ns() >= job->deadline_ns) {
             return HKI_FAIL(
@@ -92,10 +94,10 @@ static hk_status_t meet(const hki_shm_job_t *job, hki_endpoint_t **ep_out)
 static hk_status_t open_alone(const hki_shm_job_t *job, hki_endpoint_t **ep_out)
 {
     const hki_shm_person_t self = {.pid = (int)getpid(), .token = hki_shm_token(job)};
-    int fd = -1;
-    const hk_status_t status = hki_shm_world_found(job, &self, hki_world_bytes_max(), &fd);
+    hki_shm_files_t files = {.world = -1};
+    const hk_status_t status = hki_shm_world_found(job, &self, hki_world_bytes_max(), &files.world);
 
-    return status == HK_OK ? hki_shm_world_join(job, fd, ep_out) : status;
+    return status == HK_OK ? hki_shm_world_join(job, &files, ep_out) : status;
 }
 
 hk_status_t hki_shm_open(const hki_transport_opts_t *opts, const char *job_name, int rank,
@@ -119,8 +121,12 @@ hk_status_t hki_shm_open(const hki_transport_opts_t *opts, const char *job_name,
         .block = block,
         .deadline_ns = hki_deadline_ns(opts->open_timeout_ms),
         .shape = hki_group_shape(nranks, opts->nlanes, opts->staging_bytes),
+        .heap = {.fd = -1},
     };
 
+    if (nranks > 1) {
+        job.heap = hki_heaps_find();
+    }
     job.shape.note = opts->note;
     job.shape.note_bytes = opts->note_bytes;
 

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "transport/shm/board.h"
+#include "transport/shm/heaps.h"
 #include "transport/shm/memfd.h"
 #include "transport/shm/process.h"
 
@@ -39,6 +40,7 @@ typedef struct control {
     uint64_t tokens; /**< (nranks,) hki_token_t */
     uint64_t reach;  /**< (nranks,) _Atomic uint32_t, REACH_...; each written by its rank */
     uint64_t masks;  /**< (nranks,) hki_cpu_mask_t; each written by its rank */
+    uint64_t heaps;  /**< (nranks,) hki_heap_row_t */
 } control_t;
 
 /** Can a rank read the memory of the next, and should it? */
@@ -139,7 +141,7 @@ static void shm_destroy(hki_world_t *world)
     }
     hki_board_destroy(&shm->board);
     if (world->base != NULL) {
-        (void)munmap(world->base, world->bytes);
+        (void)munmap(world->base, world->span_bytes);
     }
     (void)close(shm->fd);
     hki_free(shm->processes);
@@ -164,8 +166,8 @@ static uint64_t control_bytes(int nranks)
 {
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
 
-    const uint64_t each =
-        sizeof(hki_cpu_mask_t) + sizeof(hki_token_t) + sizeof(_Atomic uint32_t) + sizeof(int);
+    const uint64_t each = sizeof(hki_cpu_mask_t) + sizeof(hki_token_t) + sizeof(hki_heap_row_t) +
+                          sizeof(_Atomic uint32_t) + sizeof(int);
 
     return (sizeof(control_t) + (uint64_t)nranks * each + page - 1) / page * page;
 }
@@ -187,7 +189,8 @@ static hk_status_t fill(const hki_shm_job_t *job, const hki_shm_person_t *people
     control->arena_bytes = arena_bytes;
     control->masks = sizeof(*control);
     control->tokens = control->masks + (uint64_t)job->nranks * sizeof(hki_cpu_mask_t);
-    control->reach = control->tokens + (uint64_t)job->nranks * sizeof(hki_token_t);
+    control->heaps = control->tokens + (uint64_t)job->nranks * sizeof(hki_token_t);
+    control->reach = control->heaps + (uint64_t)job->nranks * sizeof(hki_heap_row_t);
     control->pids = control->reach + (uint64_t)job->nranks * sizeof(_Atomic uint32_t);
     int *pids = (void *)((char *)control + control->pids);
     hki_token_t *tokens = (void *)((char *)control + control->tokens);
@@ -195,6 +198,8 @@ static hk_status_t fill(const hki_shm_job_t *job, const hki_shm_person_t *people
         pids[rank] = people[rank].pid;
         tokens[rank] = people[rank].token;
     }
+    hki_heaps_place(people, job->nranks, first + (uint64_t)job->nranks * arena_bytes,
+                    (void *)((char *)control + control->heaps));
     hki_group_init((char *)control + first, &job->shape);
     (void)munmap(control, bytes);
     return HK_OK;
@@ -232,7 +237,8 @@ fail:
 }
 
 /** Map the whole file, which is sparse, and check what it says about itself. */
-static hk_status_t map_world(const hki_shm_job_t *job, shm_world_t *shm)
+static hk_status_t map_world(const hki_shm_job_t *job, const hki_shm_files_t *files,
+                             shm_world_t *shm)
 {
     struct stat info;
 
@@ -248,14 +254,18 @@ static hk_status_t map_world(const hki_shm_job_t *job, shm_world_t *shm)
     (void)madvise(base, bytes, MADV_DONTDUMP);
     shm->common.base = base;
     shm->common.bytes = bytes;
+    shm->common.span_bytes = bytes;
 
     const control_t *control = base;
     if (control->magic != CONTROL_MAGIC || control->nranks != (uint64_t)job->nranks ||
         control->control_bytes + control->nranks * control->arena_bytes != bytes) {
         return HKI_FAIL(HK_ERR_INTERNAL, "the memory file is not that of %d ranks", job->nranks);
     }
-    shm->common.pids = (const void *)((const char *)base + control->pids);
-    shm->common.masks = (void *)((char *)base + control->masks);
+    const uint64_t pids = control->pids;
+    const uint64_t masks = control->masks;
+    hki_heaps_map(&shm->common, control->heaps, files); // may move the mapping
+    shm->common.pids = (const void *)(shm->common.base + pids);
+    shm->common.masks = (void *)(shm->common.base + masks);
     return HK_OK;
 }
 
@@ -379,18 +389,21 @@ void hki_shm_world_settle(const hki_shm_job_t *job, hki_endpoint_t *ep)
             job->single_copy > 0 ? HKI_INLINE_BYTES_MAX + 1 : SINGLE_COPY_BYTES_MIN;
     }
     ep->unstaged_bytes = world->unstaged_bytes;
+    const control_t *control = (const void *)world->base;
+    hki_heaps_settle(world, (const void *)(world->base + control->heaps), job->rank, &job->heap);
 }
 
-hk_status_t hki_shm_world_join(const hki_shm_job_t *job, int fd, hki_endpoint_t **ep_out)
+hk_status_t hki_shm_world_join(const hki_shm_job_t *job, const hki_shm_files_t *files,
+                               hki_endpoint_t **ep_out)
 {
     shm_world_t *shm = NULL;
     int *ranks = NULL;
-    hk_status_t status = shm_allocate(job, fd, &shm);
+    hk_status_t status = shm_allocate(job, files->world, &shm);
 
     if (status != HK_OK) {
         return status;
     }
-    HKI_TRY(status = map_world(job, shm), done);
+    HKI_TRY(status = map_world(job, files, shm), done);
     HKI_TRY(status = watch_ranks(job, shm), done);
     HKI_TRY(status = try_reach(job, &shm->common), done);
     shm->board = hki_board_find(job->nranks);
