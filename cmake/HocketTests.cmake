@@ -29,7 +29,7 @@ function(hk_test name)
     if(NOT name STREQUAL "algo/all_checked") # long, and all it runs is in the others too
         hk_sanitized_test(${target}_test unit.${target} asan)
     endif()
-    if(layer MATCHES "^(base|transport|exec|comm)$") # what threads share
+    if(layer MATCHES "^(base|transport|exec|comm|malloc)$") # what threads share
         hk_sanitized_test(${target}_test unit.${target} tsan)
     endif()
 endfunction()
@@ -50,7 +50,7 @@ foreach(folder conformance multiproc golden fuzz)
         add_subdirectory(test/${folder})
     endif()
 endforeach()
-foreach(folder tools/hocket examples bench)
+foreach(folder tools/malloc tools/hocket examples bench)
     if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
         add_subdirectory(${folder})
     endif()
