@@ -17,7 +17,8 @@
  *     started; buffers stay borrowed until hk_request_wait() or hk_request_test() ends it. Any
  *     number may be outstanding up to the memory there is. On an error *request_out is untouched.
  *   - Errors: HK_ERR_INVALID_ARG (this call only; nothing was sent), HK_ERR_TIMED_OUT,
- *     HK_ERR_PEER_FAILED, HK_ERR_MISMATCH, HK_ERR_ABORTED (these break the communicator).
+ *     HK_ERR_PEER_FAILED, HK_ERR_MISMATCH, HK_ERR_ABORTED, HK_ERR_NO_MEMORY (these break the
+ *     communicator, and all ranks learn why).
  */
 #ifndef HK_COLL_H
 #define HK_COLL_H

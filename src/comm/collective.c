@@ -296,7 +296,7 @@ static hk_status_t call(hk_comm_t *comm, hki_call_t *call_args, const hk_coll_op
     if (status == HK_OK) {
         status = hki_call_run(comm, call_args, request_out);
     }
-    hki_comm_leave(comm);
+    hki_comm_leave_with(comm, status);
     return status;
 }
 

@@ -13,10 +13,11 @@
 #include "base/log.h"
 #include "comm/domain.h"
 #include "comm/env.h"
+#include "comm/memory.h"
 #include "transport/open.h"
 #include "transport/segment/world.h"
 
-enum { SEGMENT_BYTES_PRESET = 2 << 20, PAGE_BYTES = 4096, TIMEOUT_MS_MIN = -1 };
+enum { TIMEOUT_MS_MIN = -1 };
 
 hk_status_t hki_comm_check(const hk_comm_t *comm)
 {
@@ -63,6 +64,17 @@ hk_status_t hki_comm_break(hk_comm_t *comm)
     return hki_fail_again(comm->failure.status, comm->failure.text);
 }
 
+void hki_comm_leave_with(hk_comm_t *comm, hk_status_t status)
+{
+    char text[HKI_FAILURE_TEXT_BYTES];
+
+    if (status == HK_ERR_NO_MEMORY && !comm->is_broken && comm->nranks > 1) {
+        (void)snprintf(text, sizeof(text), "rank %d: %s", comm->rank, hk_last_error());
+        comm->ep->ops->fail(comm->ep, status, comm->rank, text);
+    }
+    hki_comm_leave(comm);
+}
+
 static void comm_destroy(hk_comm_t **comm)
 {
     hk_comm_t *c = *comm;
@@ -93,7 +105,8 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
 {
     const hki_engine_opts_t engine_opts = {.lane_first = 0,
                                            .lane_count = HKI_LANES_COLLECTIVE,
-                                           .scratch_bytes = hki_comm_scratch_bytes(ep)};
+                                           .scratch_bytes =
+                                               hki_comm_scratch_bytes(ep->staging_bytes)};
     hk_comm_t *comm = hki_calloc(1, sizeof(*comm));
     const char *algo = opts->algo != NULL ? opts->algo : hki_env_value(HKI_ENV_ALGO);
     hk_status_t status;
@@ -160,18 +173,14 @@ static hk_status_t complete_opts(const hk_comm_opts_t *opts, hk_comm_opts_t *sto
         return HKI_FAIL(HK_ERR_INVALID_ARG, "opts.order is %d; it is HK_ORDER_TREE or HK_ORDER_ANY",
                         (int)store->order);
     }
-    if (store->segment_bytes == 0) {
-        store->segment_bytes = SEGMENT_BYTES_PRESET;
-    }
     return HK_OK;
 }
 
-static hki_transport_opts_t transport_opts(const hk_comm_opts_t *opts)
+static hki_transport_opts_t transport_opts(const hk_comm_opts_t *opts, int nranks)
 {
-    const size_t lane = opts->segment_bytes / HKI_LANES;
-    const size_t pages = lane / PAGE_BYTES < 2 ? 2 : lane / PAGE_BYTES;
+    const size_t lane_bytes = hki_comm_lane_bytes(opts->segment_bytes, nranks);
     const hki_transport_opts_t transport = {.nlanes = HKI_LANES,
-                                            .staging_bytes = pages * PAGE_BYTES,
+                                            .staging_bytes = lane_bytes,
                                             .spin = opts->spin,
                                             .open_timeout_ms = opts->open_timeout_ms};
 
@@ -193,7 +202,7 @@ hk_status_t hk_comm_open(const hk_comm_opts_t *opts, hk_comm_t **comm_out)
     HKI_TRY(status = complete_opts(opts, &store), fail);
     HKI_TRY(status = hki_env_identity(&store, &identity), fail);
     hki_log_set_rank(identity.rank, identity.nranks);
-    hki_transport_opts_t transport = transport_opts(&store);
+    hki_transport_opts_t transport = transport_opts(&store, identity.nranks);
     HKI_TRY(status = hki_env_single_copy(&transport.single_copy), fail);
     hki_fit_load(identity.nranks == 1 ? "local" : "shm", identity.nranks, &costs);
     transport.note = &costs;
@@ -235,7 +244,7 @@ hk_status_t hk_comm_open_threads(const hk_comm_opts_t *opts, int nranks, hk_comm
                         comms_out == NULL ? "NULL" : "an array", HKI_RANKS_MAX);
     }
     HKI_TRY(status = complete_opts(opts, &store), fail);
-    const hki_transport_opts_t transport = transport_opts(&store);
+    const hki_transport_opts_t transport = transport_opts(&store, nranks);
     eps = hki_calloc((size_t)nranks, sizeof(*eps));
     comms = hki_calloc((size_t)nranks, sizeof(*comms));
     if (eps == NULL || comms == NULL) {

@@ -97,6 +97,10 @@ static inline void hki_comm_leave(hk_comm_t *comm)
     (void)pthread_mutex_unlock(&comm->mutex);
 }
 
+/** Leave after a call that ended with `status`. Want of memory, before anything was sent, ends the
+ *  communicator: the others would wait for this rank in vain, and learn why. */
+void hki_comm_leave_with(hk_comm_t *comm, hk_status_t status);
+
 /** Is the communicator usable in this process (not NULL, not inherited by fork)? */
 hk_status_t hki_comm_check(const hk_comm_t *comm);
 
@@ -109,13 +113,6 @@ hk_status_t hki_comm_break(hk_comm_t *comm);
 hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
                             const hki_costs_t *costs, const hk_comm_t *parent, hki_domain_t *domain,
                             hk_comm_t **comm_out);
-
-/** TMP and ACC of a run: so much each. With all lanes at it they take as much as staging does, so
- *  that a rank stays below 4 MiB by default. */
-static inline size_t hki_comm_scratch_bytes(const hki_endpoint_t *ep)
-{
-    return ep->staging_bytes / 2;
-}
 
 /* request.c */
 

@@ -20,7 +20,8 @@
       "forced algorithms, e.g. all_reduce:0-8K=direct,8K-=halving;broadcast=chain")           \
     X(FIT, "HOCKET_FIT", "auto",                                                              \
       "measured costs: auto reads what hocket bench --fit has stored, off, or a file's path") \
-    X(SEGMENT, "HOCKET_SEGMENT", "2M", "staging memory of a rank [bytes, with K, M or G]")    \
+    X(SEGMENT, "HOCKET_SEGMENT", "2M",                                                        \
+      "staging memory of a rank [bytes, with K, M or G]; 1M for more than 64 ranks")          \
     X(SPIN, "HOCKET_SPIN", "-1",                                                              \
       "waiting: -1 spins while ranks here are not more than cores, 0 never spins, 1 always, " \
       "2 only yields, 3 only sleeps")                                                         \

@@ -33,10 +33,7 @@ _Static_assert(FRAMES *HK_DTYPE_COUNT < 256, "frame and type share one byte");
 static hk_status_t slots_open(hki_p2p_t *p2p)
 {
     void *memory = NULL;
-    const hk_status_t status = p2p->ep->ops->mem_alloc(
-        p2p->ep,
-        (size_t)HKI_SMALL_SLOTS * HKI_EAGER_BYTES + (size_t)HKI_LARGE_SLOTS * HKI_FRAGMENT_BYTES,
-        &memory);
+    const hk_status_t status = p2p->ep->ops->mem_alloc(p2p->ep, HKI_SLOTS_BYTES, &memory);
 
     if (status != HK_OK) {
         return status;

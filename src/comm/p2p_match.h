@@ -12,6 +12,7 @@ enum {
     HKI_SMALL_SLOTS = 32,
     HKI_LARGE_SLOTS = 8,
     HKI_SLOTS = HKI_SMALL_SLOTS + HKI_LARGE_SLOTS,
+    HKI_SLOTS_BYTES = HKI_SMALL_SLOTS * HKI_EAGER_BYTES + HKI_LARGE_SLOTS * HKI_FRAGMENT_BYTES,
 };
 
 /** A queue of operations, linked by `link`. */

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "comm/comm.h"
+#include "comm/memory.h"
 
 enum {
     STAGING_ROUNDING = 64,
@@ -89,7 +90,7 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
                             size_t *tile_out)
 {
     hki_footprint_t need;
-    const double scratch = (double)hki_comm_scratch_bytes(comm->ep);
+    const double scratch = (double)hki_comm_scratch_bytes(comm->ep->staging_bytes);
     double room = (double)(comm->ep->staging_bytes / 2);
     double tile = (double)(SIZE_MAX / 4);
     const hk_status_t status = hki_footprint(algo, comm->nranks, &need);

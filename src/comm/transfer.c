@@ -85,7 +85,7 @@ static hk_status_t transfer(hk_comm_t *comm, hki_transfer_t *args, const hk_coll
     HKI_TRY(status = hki_transfer_start(comm, args, &request), leave);
     status = hki_request_finish(request, request_out);
 leave:
-    hki_comm_leave(comm);
+    hki_comm_leave_with(comm, status);
     return status;
 }
 

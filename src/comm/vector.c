@@ -279,7 +279,7 @@ static hk_status_t vcall(hk_comm_t *comm, vcall_t *c, const hk_coll_opts_t *opts
         hki_request_put(request);
     }
 leave:
-    hki_comm_leave(comm);
+    hki_comm_leave_with(comm, status);
     return status;
 }
 
@@ -452,6 +452,6 @@ hk_status_t hk_all_to_allv(hk_comm_t *comm, const void *in, const size_t *in_cou
 put:
     hki_request_put(request);
 leave:
-    hki_comm_leave(comm);
+    hki_comm_leave_with(comm, status);
     return status;
 }
