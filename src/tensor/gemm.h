@@ -4,9 +4,9 @@
  *
  * A product is cut into blocks of outputs of a fixed size; each block is one call of a
  * single-threaded library, so every sum stays whole inside one call. Libraries: oneDNN, CBLAS, and
- * plain C, chosen by HOCKET_GEMM=onednn|cblas|plain; default: the first one that was compiled in and
- * can be loaded; libraries are loaded with the first product (base/library.h).
- * Different libraries, and one library on different processors, give different last bits.
+ * plain C, chosen by HOCKET_GEMM=onednn|cblas|plain; default: the first one that was compiled in
+ * and can be loaded, which happens with the first product (base/library.h). Different libraries,
+ * and one library on different processors, give different last bits.
  */
 #ifndef HKI_TENSOR_GEMM_H
 #define HKI_TENSOR_GEMM_H

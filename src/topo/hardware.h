@@ -1,9 +1,9 @@
 /**
  * @file hardware.h
- * @brief Where the logical cores of this machine lie: cores, shared caches, memory domains, sockets.
+ * @brief Where the logical cores of this machine lie: cores, caches, memory domains, sockets.
  *
- * Told by hwloc where this build and this machine have it; HWLOC_SYNTHETIC and HWLOC_XMLFILE make it
- * tell of another machine. Without hwloc, all cores are taken to be alike: one domain, one socket.
+ * Told by hwloc where this build and this machine have it; HWLOC_SYNTHETIC and HWLOC_XMLFILE make
+ * it tell of another machine. Without hwloc, all cores are taken to be alike: one domain, one socket.
  * hwloc is loaded only here (it takes some milliseconds): by the launcher that places ranks and by
  * `hocket topo`, never by a rank.
  */
@@ -67,8 +67,8 @@ void hki_hardware_order(const hki_hardware_t *hardware, const int *allowed, int 
 
 /* --- hardware_hwloc.c --- */
 
-/** What hwloc tells. @return HK_OK, HK_ERR_NO_MEMORY, HK_ERR_UNSUPPORTED (no text is stored; `reason`
- *  tells: not in this build, not on this machine) */
+/** What hwloc tells. @return HK_OK, HK_ERR_NO_MEMORY, HK_ERR_UNSUPPORTED (no text is stored;
+ *  `reason` tells: not in this build, not on this machine) */
 HK_NODISCARD hk_status_t hki_hardware_hwloc(hki_hardware_t **hardware_out,
                                             char reason[HKI_HARDWARE_SOURCE_BYTES]);
 

@@ -12,7 +12,8 @@
 
 typedef enum hki_bind {
     HKI_BIND_NONE, /**< ranks run where the launcher may */
-    HKI_BIND_CORE, /**< rank i runs on core i mod n of the n cores the launcher may use */
+    HKI_BIND_CORE, /**< rank i runs on core i mod n of the n that the launcher may use, in the order
+                      of hki_hardware_order(): neighbours share caches and memory */
 } hki_bind_t;
 
 typedef struct hki_launch_opts {

@@ -33,7 +33,8 @@ static const hki_option_t run_options[] = {
      .preset = "none",
      .choices = HKI_BIND_CHOICES,
      .offset = offsetof(run_values_t, bind),
-     .help = "core: pin rank i to core i mod n of the n cores that this process may use",
+     .help = "core: pin rank i to core i mod n of the n cores that this process may use, taken in "
+             "the order in which they share caches and memory; see hocket topo",
      .hint = "write --bind core to pin each rank"},
     {.name = "timeout",
      .kind = HKI_OPTION_DOUBLE,

@@ -18,6 +18,10 @@
 
 #include "base/error.h"
 #include "tool.h"
+#include "topo/cpus.h"
+#include "topo/hardware.h"
+
+enum { CPUS_MAX = 8192 };
 
 static bool is_file(const char *path)
 {
@@ -69,6 +73,29 @@ static bool draw_hex(char *out, size_t bytes)
     return true;
 }
 
+/** Which logical cores ranks take: the allowed ones, neighbours first. */
+static hk_status_t place_ranks(hki_job_t *job)
+{
+    int allowed[CPUS_MAX];
+    int order[CPUS_MAX];
+    hki_hardware_t *hardware = NULL;
+    const int count = hki_cpus_list(allowed, CPUS_MAX);
+
+    if (count < 1 || count > CPUS_MAX) {
+        return HKI_FAIL(HK_ERR_SYSTEM, "sched_getaffinity: %s; --bind none does without",
+                        strerror(errno));
+    }
+    const hk_status_t status = hki_hardware_create(&hardware);
+    if (status != HK_OK) {
+        return status;
+    }
+    hki_hardware_order(hardware, allowed, count, order);
+    hki_hardware_destroy(&hardware);
+    job->core_count = count < HKI_RANKS_PLACED ? count : HKI_RANKS_PLACED;
+    memcpy(job->cores, order, (size_t)job->core_count * sizeof(order[0]));
+    return HK_OK;
+}
+
 int hki_job_init(hki_job_t *job, const hki_launch_opts_t *opts)
 {
     const char *program = opts->argv[0];
@@ -91,6 +118,10 @@ int hki_job_init(hki_job_t *job, const hki_launch_opts_t *opts)
     memcpy(job->name, "hocket-", 8);
     if (!draw_hex(job->name + 7, 12) || !draw_hex(job->secret, 32)) {
         (void)fprintf(stderr, "hocket %s: getrandom: %s\n", opts->command, strerror(errno));
+        return HKI_EXIT_FAILED;
+    }
+    if (opts->bind == HKI_BIND_CORE && place_ranks(job) != HK_OK) {
+        (void)fprintf(stderr, "hocket %s: %s\n", opts->command, hk_last_error());
         return HKI_EXIT_FAILED;
     }
     return 0;
@@ -126,24 +157,17 @@ static bool set_environment(const hki_job_t *job, int rank)
            setenv("HOCKET_JOB", job->name, 1) == 0 && setenv("HOCKET_SECRET", job->secret, 1) == 0;
 }
 
-/** Pin this process to core `rank` mod n of the n it may use. */
-static bool bind_core(int rank)
+/** Pin this process to one logical core. Before it takes any memory: what a rank touches first
+ *  then lies near its core. */
+static bool bind_core(int core)
 {
-    cpu_set_t allowed;
-    cpu_set_t one;
+    union {
+        cpu_set_t set; // too small for the largest machines by itself
+        unsigned char bytes[CPUS_MAX / 8];
+    } mask = {.bytes = {0}};
 
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
-        return false;
-    }
-    int skip = rank % CPU_COUNT(&allowed);
-    for (size_t core = 0; core < CPU_SETSIZE; core++) {
-        if (CPU_ISSET(core, &allowed) && skip-- == 0) {
-            CPU_ZERO(&one);
-            CPU_SET(core, &one);
-            return sched_setaffinity(0, sizeof(one), &one) == 0;
-        }
-    }
-    return false;
+    CPU_SET_S((size_t)core, sizeof(mask), &mask.set);
+    return sched_setaffinity(0, sizeof(mask), &mask.set) == 0;
 }
 
 /** Rank 0 keeps standard input, unless it is a terminal: ranks are not its foreground group. */
@@ -173,7 +197,7 @@ static _Noreturn void child_main(const hki_job_t *job, int rank, int out, int er
     if (!set_environment(job, rank)) {
         child_fail(job, rank, "environment");
     }
-    if (job->opts->bind == HKI_BIND_CORE && !bind_core(rank)) {
+    if (job->core_count > 0 && !bind_core(job->cores[rank % job->core_count])) {
         child_fail(job, rank, "binding to a core");
     }
     (void)setrlimit(RLIMIT_NOFILE, &job->old_files);

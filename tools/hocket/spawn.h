@@ -14,7 +14,10 @@
 #include "launch.h"
 #include "transport/shm/board.h"
 
-enum { HKI_SECRET_BYTES = 65 };
+enum {
+    HKI_SECRET_BYTES = 65,
+    HKI_RANKS_PLACED = 1024, /**< most ranks of a job */
+};
 
 /** What all ranks of a job share. */
 typedef struct hki_job {
@@ -26,9 +29,12 @@ typedef struct hki_job {
     pid_t launcher;                    /**< this process */
     sigset_t old_mask;                 /**< the ranks' signal mask */
     struct rlimit old_files;           /**< the ranks' limit of open files */
+    int core_count;                    /**< with --bind core; else 0 */
+    int cores[HKI_RANKS_PLACED];       /**< (core_count,) logical cores in the order of ranks */
 } hki_job_t;
 
-/** Find the program, name the job, draw the secret. @return 0, or the exit status (printed) */
+/** Find the program, name the job, draw the secret, place the ranks. @return 0, or the exit status
+ *  (printed) */
 int hki_job_init(hki_job_t *job, const hki_launch_opts_t *opts);
 
 /**
