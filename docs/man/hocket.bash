@@ -6,7 +6,7 @@ _hocket()
     local words=""
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="run bench train --help --version"
+        words="run bench train topo --help --version"
     fi
     case "${COMP_WORDS[1]}" in
     run)
@@ -38,6 +38,12 @@ _hocket()
         --pipeline) words="1f1b gpipe" ;;
         --exact) words="on off" ;;
         *) words="--model --data --vocab --mesh --ranks --bind --timeout --batch --unit --steps --layers --dim --heads --hidden --context --lr --lr-final --warmup --schedule --clip --optimizer --weight-decay --beta1 --beta2 --pipeline --seed --eval-every --eval-units --sample --prompt --temperature --log --explain --exact --threads --help" ;;
+        esac
+        ;;
+    topo)
+        case "$previous" in
+        --bind) words="none core" ;;
+        *) words="--ranks --bind --verbose --help" ;;
         esac
         ;;
     esac

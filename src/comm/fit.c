@@ -170,13 +170,15 @@ hk_status_t hki_fit_path(const char *transport, int nranks, char *path, size_t p
     return length > 0 && (size_t)length < path_bytes ? HK_OK : HK_ERR_UNSUPPORTED;
 }
 
-void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out)
+void hki_fit_find(const char *transport, int nranks, hki_costs_t *costs_out, char *source,
+                  size_t source_bytes)
 {
     const char *named = hki_env_value(HKI_ENV_FIT);
     char path[PATH_BYTES];
     char text[HKI_FILE_TEXT_BYTES];
     int line = 0;
 
+    source[0] = '\0';
     hki_fit_preset(transport, nranks, costs_out);
     if (named != NULL && strcmp(named, "off") == 0) {
         return;
@@ -187,8 +189,9 @@ void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out)
             return;
         }
     }
-    const char *source = named != NULL ? named : path;
-    if (hki_file_read(source, text, sizeof(text)) > 0) {
+    const char *file = named != NULL ? named : path;
+    const bool is_there = hki_file_read(file, text, sizeof(text)) > 0;
+    if (is_there) {
         line = hki_fit_parse(text, costs_out);
     } else if (named != NULL) {
         line = 1;
@@ -197,6 +200,15 @@ void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out)
         hki_log(HKI_LOG_WARN, "comm",
                 "%s: line %d is not what hocket bench --fit writes; built-in costs are used: "
                 "remove the file or measure again",
-                source, line);
+                file, line);
+    } else if (is_there) {
+        (void)snprintf(source, source_bytes, "%s", file);
     }
+}
+
+void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out)
+{
+    char source[PATH_BYTES];
+
+    hki_fit_find(transport, nranks, costs_out, source, sizeof(source));
 }

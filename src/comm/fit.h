@@ -47,4 +47,8 @@ HK_NODISCARD hk_status_t hki_fit_path(const char *transport, int nranks, char *p
  */
 void hki_fit_load(const char *transport, int nranks, hki_costs_t *costs_out);
 
+/** The same. @param[out] source  the path of the file they are from; "": the constants */
+void hki_fit_find(const char *transport, int nranks, hki_costs_t *costs_out, char *source,
+                  size_t source_bytes);
+
 #endif /* HKI_COMM_FIT_H */

@@ -116,10 +116,24 @@ static void bench(void **state)
     assert_all_refused(refusals, ARRAY_LEN(refusals));
 }
 
+static void topo(void **state)
+{
+    static const refusal_t refusals[] = {
+        {{"topo", "extra"}, "hocket topo: extra is not an option *"},
+        {{"topo", "-n", "1025"}, "hocket topo: --ranks 1025 is not in 0..1024; *"},
+        {{"topo", "--bind", "socket"}, "hocket topo: --bind socket is not one of none|core; *"},
+        {{"topo", "--verbse"}, "hocket topo: unknown option --verbse; did you mean --verbose?"},
+    };
+
+    (void)state;
+    assert_all_refused(refusals, ARRAY_LEN(refusals));
+}
+
 static void help_and_version_are_not_refused(void **state)
 {
-    static const char *const lines[][3] = {
-        {"--help"}, {"--version"}, {"run", "--help"}, {"bench", "-h"}, {"train", "--help"}};
+    static const char *const lines[][3] = {{"--help"},          {"--version"},
+                                           {"run", "--help"},   {"bench", "-h"},
+                                           {"train", "--help"}, {"topo", "--help"}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -134,6 +148,7 @@ int main(void)
         cmocka_unit_test(the_command_itself),
         cmocka_unit_test(run),
         cmocka_unit_test(bench),
+        cmocka_unit_test(topo),
         cmocka_unit_test(help_and_version_are_not_refused),
     };
 

@@ -44,10 +44,8 @@ static const hki_subcommand_t docs_subcommand = {&docs_command, docs_main};
 
 /** Every subcommand, in the order of the help. */
 static const hki_subcommand_t *const subcommands[] = {
-    &hki_subcommand_run,
-    &hki_subcommand_bench,
-    &hki_subcommand_train,
-    &docs_subcommand,
+    &hki_subcommand_run,  &hki_subcommand_bench, &hki_subcommand_train,
+    &hki_subcommand_topo, &docs_subcommand,
 };
 
 enum { SUBCOMMAND_COUNT = sizeof(subcommands) / sizeof(subcommands[0]) };
@@ -115,7 +113,7 @@ int main(int argc, char **argv)
         }
     }
     (void)fprintf(stderr,
-                  "hocket: unknown command %.160s; commands are run, bench, train; see "
+                  "hocket: unknown command %.160s; commands are run, bench, train, topo; see "
                   "hocket --help\n",
                   argv[1]);
     return HKI_EXIT_USAGE;

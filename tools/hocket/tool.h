@@ -24,6 +24,7 @@ typedef struct hki_subcommand {
 extern const hki_subcommand_t hki_subcommand_run;
 extern const hki_subcommand_t hki_subcommand_bench;
 extern const hki_subcommand_t hki_subcommand_train;
+extern const hki_subcommand_t hki_subcommand_topo;
 
 /**
  * Parse a subcommand's options; print --help, or the one line that says what is wrong.

@@ -162,7 +162,7 @@ static const hki_world_ops_t SHM_WORLD_OPS = {
 
 static const hki_endpoint_ops_t SHM_OPS = HKI_SEGMENT_OPS("shm");
 
-static uint64_t control_bytes(int nranks)
+uint64_t hki_shm_control_bytes(int nranks)
 {
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
 
@@ -176,7 +176,7 @@ static uint64_t control_bytes(int nranks)
 static hk_status_t fill(const hki_shm_job_t *job, const hki_shm_person_t *people,
                         uint64_t arena_bytes, int fd)
 {
-    const uint64_t first = control_bytes(job->nranks);
+    const uint64_t first = hki_shm_control_bytes(job->nranks);
     const size_t bytes = first + HKI_ARENA_PAGE_BYTES;
     control_t *control = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -210,7 +210,7 @@ hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const hki_shm_person_t
 {
     const hki_layout_t layout =
         hki_layout(job->nranks, job->shape.nlanes, job->shape.staging_bytes);
-    const uint64_t first = control_bytes(job->nranks);
+    const uint64_t first = hki_shm_control_bytes(job->nranks);
     const uint64_t arena_bytes =
         hki_world_arena_bytes(job->nranks, bytes_max > first ? bytes_max - first : 0);
     int fd = -1;
@@ -415,7 +415,7 @@ hk_status_t hki_shm_world_join(const hki_shm_job_t *job, const hki_shm_files_t *
     for (int rank = 0; rank < job->nranks; rank++) {
         ranks[rank] = rank;
     }
-    const hki_group_seat_t seat = {.offset = control_bytes(job->nranks),
+    const hki_group_seat_t seat = {.offset = hki_shm_control_bytes(job->nranks),
                                    .world_ranks = ranks,
                                    .nranks = job->nranks,
                                    .rank = job->rank};

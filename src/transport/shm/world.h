@@ -50,6 +50,9 @@ static inline hki_token_t hki_shm_token(const hki_shm_job_t *job)
                          .value = job->block == NULL ? 0 : *job->block};
 }
 
+/** Start of the file, where it is written who is in the world [bytes]. */
+uint64_t hki_shm_control_bytes(int nranks);
+
 /**
  * Found the world: make the file, write down who is in it, and prepare the first group.
  *
