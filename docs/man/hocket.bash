@@ -12,7 +12,7 @@ _hocket()
     run)
         case "$previous" in
         --bind) words="none core" ;;
-        *) words="--ranks --bind --timeout --grace --prefix --quiet --help" ;;
+        *) words="--ranks --bind --timeout --grace --prefix --quiet --shared-heap --shared-heap-min --help" ;;
         esac
         ;;
     bench)

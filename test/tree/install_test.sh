@@ -30,3 +30,5 @@ for file in bin/hocket share/man/man1/hocket.1 share/bash-completion/completions
     [ -e "$work/moved/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 "$work/moved/bin/hocket" --version
+# the drop-in malloc is found where it was moved to
+"$work/moved/bin/hocket" run -n 1 --shared-heap sh -c 'test -r "${LD_PRELOAD%%:*}"'

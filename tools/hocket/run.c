@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "launch.h"
+#include "preload.h"
 #include "tool.h"
 
 typedef struct run_values {
@@ -14,6 +15,8 @@ typedef struct run_values {
     double grace_s;
     bool has_prefix;
     bool is_quiet;
+    bool has_shared_heap;
+    size_t shared_heap_min;
 } run_values_t;
 
 static const hki_option_t run_options[] = {
@@ -65,6 +68,20 @@ static const hki_option_t run_options[] = {
      .kind = HKI_OPTION_FLAG,
      .offset = offsetof(run_values_t, is_quiet),
      .help = "do not report ranks that fail; the exit status still tells"},
+    {.name = "shared-heap",
+     .kind = HKI_OPTION_FLAG,
+     .offset = offsetof(run_values_t, has_shared_heap),
+     .help = "give the ranks a malloc() whose large blocks all ranks can read, so that collectives "
+             "on them copy nothing, in programs as they are"},
+    {.name = "shared-heap-min",
+     .kind = HKI_OPTION_SIZE,
+     .arg = "BYTES",
+     .preset = "64K",
+     .min = 4096,
+     .max = 1099511627776.0,
+     .offset = offsetof(run_values_t, shared_heap_min),
+     .help = "with --shared-heap: smaller blocks come from the C library's malloc()",
+     .hint = "give bytes, 4K or more, e.g. --shared-heap-min 1M"},
     {.name = NULL},
 };
 
@@ -77,7 +94,11 @@ static const hki_command_t run_command = {
         "Output is written in whole lines. Standard input goes to rank 0, unless it is a terminal. "
         "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on.\n\n"
         "When a rank exits with another status than 0, or is killed, the other ranks learn it at "
-        "once, have --grace seconds to end with an error of their own, and are then ended.",
+        "once, have --grace seconds to end with an error of their own, and are then ended.\n\n"
+        "--shared-heap loads libhocket_malloc.so before each rank's program (LD_PRELOAD), and so "
+        "before all that it starts. Blocks from the shared heap take memory at once, not when they "
+        "are first touched; a forked child gets copies of its parent's. Programs with a malloc() "
+        "of their own, also sanitizers, cannot use it.",
     .options = run_options,
     .values_bytes = sizeof(run_values_t),
 };
@@ -95,6 +116,9 @@ static int run_main(int argc, char **argv)
         (void)HKI_FAIL(HK_ERR_INVALID_ARG, "hocket run: no program was given; write it after the "
                                            "options, e.g. hocket run -n 4 ./prog");
         return hki_tool_usage();
+    }
+    if (values.has_shared_heap && hki_preload_malloc(values.shared_heap_min) != HK_OK) {
+        return hki_tool_failed(&run_command);
     }
     const hki_launch_opts_t opts = {
         .command = "run",

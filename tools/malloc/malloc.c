@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -183,13 +184,17 @@ static size_t parse_bytes(const char *text)
 __attribute__((constructor)) static void start(void)
 {
     const char *text = getenv("HOCKET_SHARED_HEAP_MIN");
-    const size_t bytes = text == NULL ? BLOCK_BYTES_MIN : parse_bytes(text);
+    size_t bytes = text == NULL || text[0] == '\0' ? BLOCK_BYTES_MIN : parse_bytes(text);
 
     (void)has_next();
-    g_bytes_min = bytes == 0 ? BLOCK_BYTES_MIN : bytes;
-    if (g_bytes_min < HKI_HEAP_PAGE_BYTES) {
-        g_bytes_min = HKI_HEAP_PAGE_BYTES;
+    if (bytes < HKI_HEAP_PAGE_BYTES) {
+        (void)dprintf(STDERR_FILENO,
+                      "hocket: HOCKET_SHARED_HEAP_MIN is %.40s; write a number of bytes, at least "
+                      "%d, e.g. 64K, which is used now\n",
+                      text, (int)HKI_HEAP_PAGE_BYTES);
+        bytes = BLOCK_BYTES_MIN;
     }
+    g_bytes_min = bytes;
 }
 
 static bool is_ours(const void *block)
