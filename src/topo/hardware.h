@@ -3,9 +3,9 @@
  * @brief Where the logical cores of this machine lie: cores, caches, memory domains, sockets.
  *
  * Told by hwloc where this build and this machine have it; HWLOC_SYNTHETIC and HWLOC_XMLFILE make
- * it tell of another machine. Without hwloc, all cores are taken to be alike: one domain, one socket.
- * hwloc is loaded only here (it takes some milliseconds): by the launcher that places ranks and by
- * `hocket topo`, never by a rank.
+ * it tell of another machine. Without hwloc, all cores are taken to be alike: one domain, one
+ * socket. hwloc is loaded only here (that takes some milliseconds): by the launcher that places
+ * ranks and by `hocket topo`, never by a rank.
  */
 #ifndef HKI_TOPO_HARDWARE_H
 #define HKI_TOPO_HARDWARE_H

@@ -49,6 +49,37 @@ static void staging_memory_beyond_all_bounds_is_refused(void **state)
     assert_int_equal(job_count(&job, "rank 2 failed -2: out of memory: "), 1);
 }
 
+static void memory_for_each_rank_but_not_for_all_is_refused_at_once(void **state)
+{
+    static const char script[] = "kib=$(awk '/^MemAvailable/ { print int($2 * 0.6) }' "
+                                 "/proc/meminfo); HOCKET_SEGMENT=${kib}K exec \"$0\" run -n 3 "
+                                 "\"$1\" hello";
+
+    (void)state;
+    assert_int_equal(run_script(script), 1);
+    for (int rank = 0; rank < 3; rank++) {
+        char start[32];
+        (void)snprintf(start, sizeof(start), "rank %d failed ", rank);
+        assert_non_null(strstr(job_line(&job, start), " bytes needed, about "));
+    }
+}
+
+static void a_full_or_forbidden_dev_shm_does_not_matter(void **state)
+{
+    static const char script[] =
+        "unshare -rm true || { echo not allowed; exit 0; }; exec unshare -rm sh -c 'mount -t tmpfs "
+        "-o size=4k,mode=000 none /dev/shm && exec \"$0\" run -n 2 \"$1\" hello' \"$0\" \"$1\"";
+
+    (void)state;
+    const int status = run_script(script);
+    if (job_has(&job, "not allowed")) {
+        skip();
+    }
+    assert_int_equal(status, 0);
+    assert_int_equal(job_count(&job, "rank 0 is right"), 1);
+    assert_int_equal(job_count(&job, "rank 1 is right"), 1);
+}
+
 static void a_sandbox_that_forbids_calls_changes_nothing(void **state)
 {
     static const char *const scenes[] = {"hello", "fork", "many"};
@@ -115,6 +146,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_limit_of_file_sizes_is_an_error_not_a_signal),
         cmocka_unit_test(staging_memory_beyond_all_bounds_is_refused),
+        cmocka_unit_test(memory_for_each_rank_but_not_for_all_is_refused_at_once),
+        cmocka_unit_test(a_full_or_forbidden_dev_shm_does_not_matter),
         cmocka_unit_test(a_sandbox_that_forbids_calls_changes_nothing),
         cmocka_unit_test(a_killed_rank_is_named_in_such_a_sandbox_too),
         cmocka_unit_test(memory_stays_flat_when_every_call_is_new),

@@ -55,26 +55,53 @@ static hk_status_t no_memory(uint64_t bytes, uint64_t available, const char *rea
                     (unsigned long long)bytes, (unsigned long long)available, reason);
 }
 
-hk_status_t hki_memfd_commit(int fd, uint64_t offset, uint64_t bytes)
+/** @return 0, or an errno */
+static int allocate(int fd, uint64_t offset, uint64_t bytes)
 {
     int error;
-    const uint64_t available = hki_memory_available();
 
-    // A control group that runs out kills instead of refusing, so look before.
-    if (bytes > available) {
-        return no_memory(bytes, available, "free memory and control group limits");
-    }
     do {
         error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
     } while (error == EINTR);
+    return error;
+}
+
+hk_status_t hki_memfd_room(uint64_t bytes)
+{
+    const uint64_t available = hki_memory_available();
+
+    return bytes <= available ? HK_OK
+                              : no_memory(bytes, available, "free memory and control group limits");
+}
+
+hk_status_t hki_memfd_commit_parts(int fd, const hki_memfd_parts_t *parts)
+{
+    const uint64_t bytes = parts->bytes * (uint64_t)parts->count;
+    // A control group that runs out kills instead of refusing, so look before.
+    const hk_status_t status = hki_memfd_room(bytes);
+    int error = 0;
+
+    if (status != HK_OK) {
+        return status;
+    }
+    for (int i = 0; i < parts->count && error == 0; i++) {
+        error = allocate(fd, parts->offset + (uint64_t)i * parts->stride, parts->bytes);
+    }
     if (error == ENOSPC || error == ENOMEM || error == EFBIG) {
-        return no_memory(bytes, available, strerror(error));
+        return no_memory(bytes, hki_memory_available(), strerror(error));
     }
     if (error != 0) {
         return HKI_FAIL(HK_ERR_SYSTEM, "fallocate of %llu bytes: %s", (unsigned long long)bytes,
                         strerror(error));
     }
     return HK_OK;
+}
+
+hk_status_t hki_memfd_commit(int fd, uint64_t offset, uint64_t bytes)
+{
+    const hki_memfd_parts_t whole = {.offset = offset, .bytes = bytes, .count = 1};
+
+    return hki_memfd_commit_parts(fd, &whole);
 }
 
 void hki_memfd_decommit(int fd, uint64_t offset, uint64_t bytes)

@@ -222,12 +222,16 @@ hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const hki_shm_person_t
                         (unsigned long long)layout.bytes, job->nranks,
                         (unsigned long long)arena_bytes);
     }
-    hk_status_t status =
-        hki_memfd_create("hocket", first + (uint64_t)job->nranks * arena_bytes, &fd);
+    hk_status_t status = hki_memfd_room(first + layout.bytes);
     if (status != HK_OK) {
         return status;
     }
-    HKI_TRY(status = hki_memfd_commit(fd, 0, first + layout.staging), fail);
+    status = hki_memfd_create("hocket", first + (uint64_t)job->nranks * arena_bytes, &fd);
+    if (status != HK_OK) {
+        return status;
+    }
+    // Rings are made real by those who write them; see commit_rings().
+    HKI_TRY(status = hki_memfd_commit(fd, 0, first + layout.lines), fail);
     HKI_TRY(status = fill(job, people, arena_bytes, fd), fail);
     *fd_out = fd;
     return HK_OK;
@@ -331,6 +335,25 @@ static hk_status_t take_arena(const hki_shm_job_t *job, shm_world_t *shm)
     return status;
 }
 
+/** Make the rings of this rank in the first group real: by their owner, so that they lie in the
+ *  memory that is near it. Nobody looks at them before all have joined. */
+static hk_status_t commit_rings(const hki_shm_job_t *job, const shm_world_t *shm)
+{
+    const hki_layout_t layout =
+        hki_layout(job->nranks, job->shape.nlanes, job->shape.staging_bytes);
+    const uint64_t ring_bytes = layout.nlines * sizeof(hki_line_t);
+    const size_t own = hki_stream_index(job->nranks, 0, job->rank, 0);
+    const size_t lane = hki_stream_index(job->nranks, 1, 0, 0);
+    const hki_memfd_parts_t rings = {
+        .offset = hki_shm_control_bytes(job->nranks) + layout.lines + own * ring_bytes,
+        .bytes = (uint64_t)job->nranks * ring_bytes,
+        .stride = lane * ring_bytes,
+        .count = job->shape.nlanes,
+    };
+
+    return hki_memfd_commit_parts(shm->fd, &rings);
+}
+
 static _Atomic uint32_t *reach_of(const hki_world_t *world)
 {
     const control_t *control = (const void *)world->base;
@@ -408,6 +431,7 @@ hk_status_t hki_shm_world_join(const hki_shm_job_t *job, const hki_shm_files_t *
     HKI_TRY(status = try_reach(job, &shm->common), done);
     shm->board = hki_board_find(job->nranks);
     HKI_TRY(status = take_arena(job, shm), done);
+    HKI_TRY(status = commit_rings(job, shm), done);
     ranks = hki_calloc((size_t)job->nranks, sizeof(*ranks));
     if (ranks == NULL) {
         HKI_TRY(status = HKI_FAIL(HK_ERR_NO_MEMORY, "group of %d ranks", job->nranks), done);
