@@ -34,10 +34,12 @@ static void lower_to_quota(const char *directory, void *cookie)
     } else {
         (void)snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", directory);
         (void)hki_file_read(path, text, sizeof(text));
-        const long long quota = strtoll(text, NULL, 10);
-        (void)snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", directory);
-        (void)hki_file_read(path, text, sizeof(text));
-        allowed = round_up(quota, strtoll(text, NULL, 10));
+        const long long quota = strtoll(text, NULL, 10); // -1 or nothing: no limit
+        if (quota > 0) {
+            (void)snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", directory);
+            (void)hki_file_read(path, text, sizeof(text));
+            allowed = round_up(quota, strtoll(text, NULL, 10));
+        }
     }
     if (allowed > 0 && allowed < *cores) {
         *cores = allowed;
