@@ -85,12 +85,15 @@ static hk_status_t place_ranks(hki_job_t *job)
         return HKI_FAIL(HK_ERR_SYSTEM, "sched_getaffinity: %s; --bind none does without",
                         strerror(errno));
     }
-    const hk_status_t status = hki_hardware_create(&hardware);
-    if (status != HK_OK) {
-        return status;
+    memcpy(order, allowed, (size_t)count * sizeof(order[0]));
+    if (count > 2) { // two are neighbours in any order, and looking takes milliseconds
+        const hk_status_t status = hki_hardware_create(&hardware);
+        if (status != HK_OK) {
+            return status;
+        }
+        hki_hardware_order(hardware, allowed, count, order);
+        hki_hardware_destroy(&hardware);
     }
-    hki_hardware_order(hardware, allowed, count, order);
-    hki_hardware_destroy(&hardware);
     job->core_count = count < HKI_RANKS_PLACED ? count : HKI_RANKS_PLACED;
     memcpy(job->cores, order, (size_t)job->core_count * sizeof(order[0]));
     return HK_OK;
