@@ -8,6 +8,7 @@
  *     allocate threads    four threads that hand blocks to one another, while the process forks
  *     allocate fork       what a child does to its blocks, its parent does not see, nor the reverse
  *     allocate limit      more than there may be
+ *     allocate files      all file descriptors but the standard ones are closed, and used again
  *
  * Prints "NAME is right" at the end, or what is wrong, and exits with 1.
  */
@@ -374,12 +375,47 @@ static void limit(void)
     use_a_little();
 }
 
+/** As daemons do: what is not known is closed. The numbers then mean other files. */
+static void files(void)
+{
+    enum { FILES = 1024 };
+    unsigned char *before = malloc(MIB);
+    char path[] = "/tmp/hocket-files-XXXXXX";
+
+    REQUIRE(before != NULL, "errno %d", errno);
+    fill(before, MIB, 1);
+    for (int fd = STDERR_FILENO + 1; fd < FILES; fd++) {
+        (void)close(fd);
+    }
+    const int file = mkstemp(path);
+    REQUIRE(file >= 0 && unlink(path) == 0, "errno %d", errno);
+    for (int fd = file + 1; fd < FILES; fd++) {
+        (void)dup2(file, fd);
+    }
+    use_a_little();
+    REQUIRE(is_filled(before, MIB, 1), "a block from before");
+    before = realloc(before, 3 * MIB);
+    REQUIRE(before != NULL && is_filled(before, MIB, 1), "a block from before");
+    free(before);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        use_a_little();
+        _exit(0);
+    }
+    wait_for_child(pid);
+    REQUIRE(lseek(file, 0, SEEK_END) == 0, "something was done to the file");
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"grid", grid}, {"realloc", reallocs}, {"threads", threads}, {"limit", limit}};
+    } parts[] = {{"grid", grid},
+                 {"realloc", reallocs},
+                 {"threads", threads},
+                 {"limit", limit},
+                 {"files", files}};
     const char *name = argc > 1 ? argv[1] : "";
     bool is_known = strcmp(name, "fork") == 0;
 

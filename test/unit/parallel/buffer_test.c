@@ -3,7 +3,7 @@
  * @brief Tests of src/parallel/buffer.c.
  *
  * Method: the heap's count of blocks tells which memory was taken. That messages from it are not
- * copied between processes is tested in test/multiproc/shared_memory_test.c.
+ * copied between processes is tested in test/multiproc/shared_heap_test.c.
  */
 #include "support/hk_test.h"
 
