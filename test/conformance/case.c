@@ -1,7 +1,9 @@
 /*
- * One case. Method: every buffer stands between guard bytes; elements are named (block, i) whatever
- * their place in memory; after the call every byte of both buffers is compared with what it must
- * be: a result, an unchanged input, or the filling that nobody may touch.
+ * One case. Method: every buffer stands between guard bytes; elements are named (block, i modulo
+ * the case's period) whatever their place in memory; after the call every byte of both buffers is
+ * compared with what it must be: a result, an unchanged input, or the filling that nobody may
+ * touch. The period is a prime, so that no tile or part is a multiple of it; it keeps the plain
+ * reference affordable where counts are large.
  */
 #include "case.h"
 
@@ -9,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <hocket/memory.h>
+#include "ranks.h"
 
-enum { GUARD_BYTES = 64, FILLING = 0xA5, RANKS_MAX = 64 };
+enum { GUARD_BYTES = 64, FILLING = 0xA5 };
 
 /** A buffer of blocks. */
 typedef struct side {
     bool is_used; /**< the call may look at it on this rank */
     int nblocks;
-    size_t counts[RANKS_MAX];
-    size_t offsets[RANKS_MAX]; /**< [elements] */
-    size_t elements;           /**< from the start to the end of the last block */
+    size_t counts[RANKS_RUN_MAX];
+    size_t offsets[RANKS_RUN_MAX]; /**< [elements] */
+    size_t elements;               /**< from the start to the end of the last block */
 } side_t;
 
 struct case_run {
@@ -108,36 +110,45 @@ static void sides_init(case_run_t *run)
               coll != HKI_COLL_BARRIER && (!out_at_root || is_root));
 }
 
-static unsigned char *area_get(const case_run_t *run)
-{
-    void *area = NULL;
-
-    if (!run->spec.is_shared) {
-        area = malloc(run->area_bytes);
-    } else if (hk_mem_alloc(run->comm, run->area_bytes, &area) != HK_OK) {
-        area = NULL;
-    }
-    if (area == NULL) {
-        fprintf(stderr, "no memory for a test\n");
-        abort();
-    }
-    memset(area, FILLING, run->area_bytes);
-    return area;
-}
-
-static void area_put(const case_run_t *run, unsigned char *area)
-{
-    if (run->spec.is_shared) {
-        hk_mem_free(run->comm, area);
-    } else {
-        free(area);
-    }
-}
-
 /** The number an element goes by. */
 static uint64_t name_of(int block, size_t i)
 {
     return ((uint64_t)block << 40) | i;
+}
+
+/** The elements at dst repeat from `period_bytes` on. */
+static void repeat(unsigned char *dst, size_t period_bytes, size_t bytes)
+{
+    size_t done = period_bytes;
+
+    while (done < bytes) {
+        const size_t n = done < bytes - done ? done : bytes - done;
+
+        memcpy(dst + done, dst, n);
+        done += n;
+    }
+}
+
+/** Elements of one period of a block. */
+static size_t period_of(const case_run_t *run, size_t count)
+{
+    return count < run->spec.period ? count : run->spec.period;
+}
+
+/** Write this rank's input to `in`, which lies like run->in. */
+static void write_input(const case_run_t *run, unsigned char *in)
+{
+    const side_t *side = &run->in_side;
+
+    for (int b = 0; side->is_used && b < side->nblocks; b++) {
+        unsigned char *block = in + side->offsets[b] * run->elem_bytes;
+        const size_t period = period_of(run, side->counts[b]);
+
+        for (size_t i = 0; i < period; i++) {
+            ref_input(&run->ref, run->rank, name_of(b, i), block + i * run->elem_bytes);
+        }
+        repeat(block, period * run->elem_bytes, side->counts[b] * run->elem_bytes);
+    }
 }
 
 /** Place in and out, and write the input. */
@@ -150,8 +161,10 @@ static void buffers_init(case_run_t *run)
     const size_t start = GUARD_BYTES + s->misalign;
 
     run->area_bytes = 2 * GUARD_BYTES + s->misalign + larger * run->elem_bytes;
-    run->in_area = area_get(run);
-    run->out_area = area_get(run);
+    run->in_area = area_get(run->comm, s->pool, s->is_shared, run->area_bytes);
+    run->out_area = area_get(run->comm, s->pool, s->is_shared, run->area_bytes);
+    memset(run->in_area, FILLING, run->area_bytes);
+    memset(run->out_area, FILLING, run->area_bytes);
     run->in = run->in_area + start;
     run->out = run->out_area + start;
     if (in->is_used && out->is_used && s->place != PLACE_APART) {
@@ -166,12 +179,7 @@ static void buffers_init(case_run_t *run)
             run->out = run->in + (is_own ? in->offsets[run->rank] * run->elem_bytes : 0);
         }
     }
-    for (int b = 0; in->is_used && b < in->nblocks; b++) {
-        for (size_t i = 0; i < in->counts[b]; i++) {
-            ref_input(&run->ref, run->rank, name_of(b, i),
-                      run->in + (in->offsets[b] + i) * run->elem_bytes);
-        }
-    }
+    write_input(run, run->in);
 }
 
 /** What must stand in element i of output block b. */
@@ -205,7 +213,6 @@ static void expected(const case_run_t *run, int b, size_t i, void *dst)
 /** Write what must stand in both areas into two other ones. */
 static void expect_areas(const case_run_t *run, unsigned char *in_area, unsigned char *out_area)
 {
-    const side_t *in = &run->in_side;
     const side_t *out = &run->out_side;
     const bool is_in_first = run->in >= run->in_area && run->in < run->in_area + run->area_bytes;
     unsigned char *in_at =
@@ -216,16 +223,15 @@ static void expect_areas(const case_run_t *run, unsigned char *in_area, unsigned
 
     memset(in_area, FILLING, run->area_bytes);
     memset(out_area, FILLING, run->area_bytes);
-    for (int b = 0; in->is_used && b < in->nblocks; b++) {
-        for (size_t i = 0; i < in->counts[b]; i++) {
-            ref_input(&run->ref, run->rank, name_of(b, i),
-                      in_at + (in->offsets[b] + i) * run->elem_bytes);
-        }
-    }
+    write_input(run, in_at);
     for (int b = 0; out->is_used && b < out->nblocks; b++) {
-        for (size_t i = 0; i < out->counts[b]; i++) {
-            expected(run, b, i, out_at + (out->offsets[b] + i) * run->elem_bytes);
+        unsigned char *block = out_at + out->offsets[b] * run->elem_bytes;
+        const size_t period = period_of(run, out->counts[b]);
+
+        for (size_t i = 0; i < period; i++) {
+            expected(run, b, i, block + i * run->elem_bytes);
         }
+        repeat(block, period * run->elem_bytes, out->counts[b] * run->elem_bytes);
     }
 }
 
@@ -308,8 +314,8 @@ static hk_status_t call_plain(case_run_t *run, const hk_coll_opts_t *opts,
 
 static void run_free(case_run_t *run)
 {
-    area_put(run, run->in_area);
-    area_put(run, run->out_area);
+    area_put(run->comm, run->spec.pool, run->spec.is_shared, run->in_area);
+    area_put(run->comm, run->spec.pool, run->spec.is_shared, run->out_area);
     free(run);
 }
 
@@ -349,9 +355,23 @@ case_run_t *case_begin(hk_comm_t *comm, const case_spec_t *spec)
     return run;
 }
 
+/** Wait for the request, or ask for it until it is done. */
+static hk_status_t finish(case_run_t *run)
+{
+    hk_status_t status = HK_IN_PROGRESS;
+
+    if (!run->spec.is_polled) {
+        return hk_request_wait(&run->request);
+    }
+    while (status == HK_IN_PROGRESS) {
+        status = hk_request_test(&run->request);
+    }
+    return status;
+}
+
 bool case_end(case_run_t *run)
 {
-    if (run->request != NULL && hk_request_wait(&run->request) != HK_OK) {
+    if (run->request != NULL && finish(run) != HK_OK) {
         say(run, hk_last_error());
         run_free(run);
         return false;

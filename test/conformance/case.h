@@ -8,6 +8,7 @@
 #include <hocket/coll.h>
 
 #include "algo/algo.h"
+#include "area.h"
 #include "reference.h"
 
 /** How in and out lie to one another, on ranks that use both. */
@@ -30,7 +31,10 @@ typedef struct case_spec {
     place_t place;
     size_t misalign; /**< [bytes] */
     bool is_async;
-    bool is_shared; /**< buffers from hk_mem_alloc() */
+    bool is_polled;    /**< is_async: ended by hk_request_test(), else by hk_request_wait() */
+    bool is_shared;    /**< buffers from hk_mem_alloc() */
+    area_pool_t *pool; /**< for is_shared; borrowed; or NULL */
+    size_t period;     /**< [elements] after which inputs repeat; a prime */
     uint64_t seed;
 } case_spec_t;
 

@@ -1,10 +1,11 @@
 /*
  * hk_conformance: every collective against a plain reference, on one transport.
  *
- *     hk_conformance --transport local|shm [--ranks 2,3,5] [--grid quick|full] [--mix 200] [--seed
- *     1]
+ *     hk_conformance --transport local|shm [--ranks 2,3,5] [--grid quick|full|none] [--mix 200]
+ *                    [--memory turn|private|shared] [--path single-copy] [--seed 1]
  *
- * Exit status 0: all right; 1: something is wrong, and stderr says what; 2: wrong arguments.
+ * Exit status 0: all right; 1: something is wrong, and stderr says what; 2: wrong arguments; 77:
+ * this machine does not have the path.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,69 +13,110 @@
 #include <string.h>
 
 #include "grid.h"
+#include "path.h"
 #include "ranks.h"
+
+enum { MIX_MAX = 1000000000 };
 
 typedef struct arguments {
     const char *transport;
     const char *ranks;
+    const path_t *path; /**< or NULL */
     grid_t grid;
 } arguments_t;
+
+/** Number of `text` among `count` words, or -1. */
+static int word_of(const char *text, const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
 
 static int usage(const char *what)
 {
     fprintf(stderr,
             "hk_conformance: %s; usage: hk_conformance --transport local|shm [--ranks N,N] "
-            "[--grid quick|full] [--mix COUNT] [--seed N]\n",
-            what);
+            "[--grid quick|full|none] [--mix COUNT] [--memory turn|private|shared] [--path %s] "
+            "[--seed N]\n",
+            what, path_names());
     return 2;
 }
 
-static int parse(int argc, char **argv, arguments_t *args)
+/** Sets one option. @return false: there is none like that */
+static bool set_option(arguments_t *args, const char *name, const char *value)
 {
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const char *name = argv[i];
-        const char *value = argv[i + 1];
+    static const char *const transports[] = {"local", "shm"};
+    static const char *const sizes[] = {"quick", "full", "none"};
+    static const char *const memories[] = {"turn", "private", "shared"};
+    char *end = NULL;
+    int word = 0;
 
-        if (strcmp(name, "--transport") == 0 &&
-            (strcmp(value, "local") == 0 || strcmp(value, "shm") == 0)) {
-            args->transport = value;
-        } else if (strcmp(name, "--ranks") == 0) {
-            args->ranks = value;
-        } else if (strcmp(name, "--grid") == 0 &&
-                   (strcmp(value, "quick") == 0 || strcmp(value, "full") == 0)) {
-            args->grid.is_full = strcmp(value, "full") == 0;
-        } else if (strcmp(name, "--mix") == 0) {
-            args->grid.mix_count = (int)strtol(value, NULL, 10);
-        } else if (strcmp(name, "--seed") == 0) {
-            args->grid.seed = strtoull(value, NULL, 10);
-        } else {
-            return usage(name);
-        }
+    if (strcmp(name, "--transport") == 0) {
+        word = word_of(value, transports, 2);
+        args->transport = value;
+    } else if (strcmp(name, "--ranks") == 0) {
+        args->ranks = value;
+    } else if (strcmp(name, "--grid") == 0) {
+        word = word_of(value, sizes, 3);
+        args->grid.size = (grid_size_t)word;
+    } else if (strcmp(name, "--memory") == 0) {
+        word = word_of(value, memories, 3);
+        args->grid.memory = (memory_t)word;
+    } else if (strcmp(name, "--path") == 0) {
+        args->path = path_find(value);
+        word = args->path == NULL ? -1 : 0;
+    } else if (strcmp(name, "--mix") == 0) {
+        const long count = strtol(value, &end, 10);
+        word = end == value || *end != '\0' || count < 0 || count > MIX_MAX ? -1 : 0;
+        args->grid.mix_count = (int)count;
+    } else if (strcmp(name, "--seed") == 0) {
+        args->grid.seed = strtoull(value, &end, 10);
+        word = end == value || *end != '\0' ? -1 : 0;
+    } else {
+        return false;
     }
-    return argc % 2 == 0 ? usage(argv[argc - 1]) : 0;
+    return word >= 0;
+}
+
+/** What every rank does. */
+static bool rank_run(hk_comm_t *comm, const void *cookie)
+{
+    const arguments_t *args = cookie;
+    const grid_t *grid = &args->grid;
+
+    return (grid->size == GRID_NONE || grid_run(comm, grid)) &&
+           (grid->size == GRID_NONE || args->path == NULL ||
+            path_was_taken(args->path, comm)) && // of the grid: the mix uses all kinds of memory
+           (grid->mix_count == 0 || mix_run(comm, grid));
 }
 
 int main(int argc, char **argv)
 {
     arguments_t args = {.transport = "local",
                         .ranks = "1,2,3,4,5,6,7,8,9,12,16,17,33",
-                        .grid = {.is_full = false, .seed = 1, .mix_count = 60}};
-    const int wrong = parse(argc, argv, &args);
-    const char *at = args.ranks;
+                        .grid = {.seed = 1, .mix_count = 60}};
 
-    if (wrong != 0) {
-        return wrong;
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 == argc || !set_option(&args, argv[i], argv[i + 1])) {
+            return usage(argv[i]);
+        }
     }
-    while (*at != '\0') {
+    args.grid.is_one_process = strcmp(args.transport, "local") == 0;
+    if (args.path != NULL && path_force(args.path, &args.grid) != 0) {
+        return PATH_SKIPPED;
+    }
+    for (const char *at = args.ranks; *at != '\0';) {
         char *end = NULL;
         const long nranks = strtol(at, &end, 10);
 
-        if (end == at || nranks < 1 || nranks > 64 || (*end != ',' && *end != '\0')) {
+        if (end == at || nranks < 1 || nranks > RANKS_RUN_MAX || (*end != ',' && *end != '\0')) {
             return usage(args.ranks);
         }
-        if (!ranks_run(args.transport, (int)nranks, grid_run, &args.grid) ||
-            (args.grid.mix_count != 0 &&
-             !ranks_run(args.transport, (int)nranks, mix_run, &args.grid))) {
+        if (!ranks_run(args.transport, (int)nranks, rank_run, &args)) {
             fprintf(stderr, "hk_conformance: %s, %ld ranks, seed %llu: FAILED\n", args.transport,
                     nranks, (unsigned long long)args.grid.seed);
             return 1;

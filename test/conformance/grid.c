@@ -13,6 +13,7 @@
 
 enum {
     QUICK_COUNTS_MAX = 16,
+    PERIOD = 8191,
     PAIRS_COUNT_MAX = 2000, /**< every pair of dtype and op up to this count, else one in turn */
 };
 
@@ -36,6 +37,13 @@ static bool is_exact_enough(hk_dtype_t dtype)
     return dtype != HK_FP8E4M3 && dtype != HK_FP8E5M2;
 }
 
+bool grid_allows(const case_spec_t *spec)
+{
+    return (!reduces(spec->coll) || ref_is_allowed(spec->dtype, spec->op)) &&
+           (!spec->is_any_order ||
+            (is_exact_enough(spec->dtype) && spec->op != HK_USER && spec->op != HK_PROD));
+}
+
 /** The next pair of dtype and op that is allowed, in turn. */
 static void next_types(const walk_t *walk, case_spec_t *spec)
 {
@@ -46,9 +54,16 @@ static void next_types(const walk_t *walk, case_spec_t *spec)
         spec->op =
             reduces(spec->coll) ? (hk_op_t)((turn / HK_DTYPE_COUNT + turn) % HK_OP_COUNT) : HK_SUM;
         turn++;
-    } while ((reduces(spec->coll) && !ref_is_allowed(spec->dtype, spec->op)) ||
-             (spec->is_any_order &&
-              (!is_exact_enough(spec->dtype) || spec->op == HK_USER || spec->op == HK_PROD)));
+    } while (!grid_allows(spec));
+}
+
+/** Is the input copied to the heap first when in == out? See hocket/coll.h. */
+static bool is_copied_in_place(const case_spec_t *spec)
+{
+    return spec->coll == HKI_COLL_ALL_TO_ALL ||
+           (spec->place == PLACE_SAME &&
+            (spec->coll == HKI_COLL_GATHER || spec->coll == HKI_COLL_SCATTER ||
+             spec->coll == HKI_COLL_ALL_GATHER || spec->coll == HKI_COLL_REDUCE_SCATTER));
 }
 
 /** All that turns, except dtype and op. */
@@ -62,7 +77,13 @@ static void next_ways(walk_t *walk, case_spec_t *spec)
     spec->place = (place_t)(turn % PLACE_COUNT);
     spec->misalign = misaligns[turn % 5];
     spec->is_async = turn % 7 < 3;
-    spec->is_shared = turn % 11 < 4;
+    spec->is_polled = turn % 2 == 0;
+    spec->period = PERIOD;
+    spec->is_shared =
+        walk->grid->memory == MEMORY_TURN ? turn % 11 < 4 : walk->grid->memory == MEMORY_SHARED;
+    if (walk->grid->memory == MEMORY_SHARED && is_copied_in_place(spec)) {
+        spec->place = PLACE_APART; // the copy would not be shared
+    }
     spec->seed = ref_mix(walk->grid->seed + turn);
 }
 
@@ -75,7 +96,7 @@ static bool one(walk_t *walk, case_spec_t *spec)
 /** One algorithm with one count: once, or with every pair of dtype and op. */
 static bool one_count(walk_t *walk, case_spec_t *spec)
 {
-    if (!walk->grid->is_full || spec->count > PAIRS_COUNT_MAX) {
+    if (walk->grid->size != GRID_FULL || spec->count > PAIRS_COUNT_MAX) {
         next_types(walk, spec);
         return one(walk, spec);
     }
@@ -83,17 +104,9 @@ static bool one_count(walk_t *walk, case_spec_t *spec)
         for (int o = 0; o < HK_OP_COUNT; o++) {
             spec->dtype = (hk_dtype_t)d;
             spec->op = (hk_op_t)o;
-            if (!reduces(spec->coll) && o != 0) {
-                continue;
-            }
-            if (reduces(spec->coll) && !ref_is_allowed(spec->dtype, spec->op)) {
-                continue;
-            }
-            if (spec->is_any_order &&
-                (!is_exact_enough(spec->dtype) || spec->op == HK_USER || spec->op == HK_PROD)) {
-                continue;
-            }
-            if (!one(walk, spec)) {
+            const bool is_due = (reduces(spec->coll) || o == 0) && grid_allows(spec);
+
+            if (is_due && !one(walk, spec)) {
                 return false;
             }
         }
@@ -130,7 +143,7 @@ static bool all_counts(walk_t *walk, case_spec_t *spec)
             return false;
         }
     }
-    if (!walk->grid->is_full) {
+    if (walk->grid->size != GRID_FULL) {
         return true;
     }
     for (size_t count = 0; count <= 257; count++) {
@@ -149,8 +162,7 @@ static bool all_counts(walk_t *walk, case_spec_t *spec)
     return one(walk, spec);
 }
 
-/** Is the algorithm possible with this number of ranks, without aliasing? */
-static bool is_supported(const hki_algo_t *algo, int nranks)
+bool grid_has(const hki_algo_t *algo, int nranks)
 {
     hk_schedule_opts_t opts = hk_schedule_opts_default();
     hk_schedule_t *schedule = NULL;
@@ -174,7 +186,7 @@ bool grid_run(hk_comm_t *comm, const void *cookie)
         case_spec_t spec = {
             .coll = algos[a].coll, .algo = algos[a].name, .is_any_order = !algos[a].is_tree_order};
 
-        if (is_supported(&algos[a], walk.nranks) && !all_counts(&walk, &spec)) {
+        if (grid_has(&algos[a], walk.nranks) && !all_counts(&walk, &spec)) {
             return false;
         }
     }

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS_MAX = 64, TIMEOUT_MS = 120000 };
+enum { TIMEOUT_MS = 120000 };
 
 typedef struct rank_thread {
     pthread_t thread;
@@ -43,8 +43,8 @@ static void *thread_main(void *arg)
 static bool run_threads(int nranks, ranks_fn fn, const void *cookie)
 {
     const hk_comm_opts_t opts = options();
-    rank_thread_t ranks[RANKS_MAX] = {0};
-    hk_comm_t *comms[RANKS_MAX];
+    rank_thread_t ranks[RANKS_RUN_MAX] = {0};
+    hk_comm_t *comms[RANKS_RUN_MAX];
     bool is_well = true;
 
     if (hk_comm_open_threads(&opts, nranks, comms) != HK_OK) {
@@ -88,7 +88,7 @@ static void child_main(const char *job, int rank, int nranks, ranks_fn fn, const
 static bool run_processes(int nranks, ranks_fn fn, const void *cookie)
 {
     static int runs;
-    pid_t pids[RANKS_MAX];
+    pid_t pids[RANKS_RUN_MAX];
     char job[64];
     bool is_well = true;
 
@@ -121,8 +121,8 @@ static bool run_processes(int nranks, ranks_fn fn, const void *cookie)
 
 bool ranks_run(const char *transport, int nranks, ranks_fn fn, const void *cookie)
 {
-    if (nranks < 1 || nranks > RANKS_MAX) {
-        fprintf(stderr, "%d ranks; there may be 1 to %d\n", nranks, RANKS_MAX);
+    if (nranks < 1 || nranks > RANKS_RUN_MAX) {
+        fprintf(stderr, "%d ranks; there may be 1 to %d\n", nranks, RANKS_RUN_MAX);
         return false;
     }
     return strcmp(transport, "local") == 0 ? run_threads(nranks, fn, cookie)

@@ -9,6 +9,8 @@
 
 #include <hocket/comm.h>
 
+enum { RANKS_RUN_MAX = 64 };
+
 /** What every rank does. @return true if all is well; else it has said what is not */
 typedef bool (*ranks_fn)(hk_comm_t *comm, const void *cookie);
 
