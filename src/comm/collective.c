@@ -130,7 +130,9 @@ static hk_status_t check_call(const hk_comm_t *comm, const hki_call_t *call, siz
         return HKI_FAIL(HK_ERR_INVALID_ARG, "%s: root %d must be 0 to %d",
                         hki_coll_name(call->coll), call->root, comm->nranks - 1);
     }
-    if (call->count > (SIZE_MAX >> 1) / elem_bytes / (size_t)comm->nranks) {
+    size_t bytes = 0; // a division would cost more than all the rest
+    if (__builtin_mul_overflow(call->count, elem_bytes * (size_t)comm->nranks, &bytes) ||
+        bytes > SIZE_MAX >> 1) {
         return HKI_FAIL(HK_ERR_INVALID_ARG, "%s: count %zu of %zu bytes on %d ranks overflows",
                         hki_coll_name(call->coll), call->count, elem_bytes, comm->nranks);
     }

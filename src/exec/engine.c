@@ -221,6 +221,14 @@ void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
     engine->agreeing = 0;
 }
 
+/** Which lane a run is on; without a division where it can be. */
+static uint64_t lane_of(const hki_engine_t *engine, uint64_t run)
+{
+    const uint64_t lane_count = (uint64_t)engine->opts.lane_count;
+
+    return (lane_count & (lane_count - 1)) == 0 ? run & (lane_count - 1) : run % lane_count;
+}
+
 /** Start queued operations as far as the limits allow. @return true if any were, or all ended */
 static bool start_queued(hki_engine_t *engine)
 {
@@ -246,7 +254,7 @@ static bool start_queued(hki_engine_t *engine)
         hki_history_add(&engine->history, op);
         engine->ep->ops->announce(engine->ep, &op->announcement, hki_history_is_awaited(op));
         for (uint64_t k = 0; k < op->ntiles && k < lane_count; k++) {
-            hki_lane_t *lane = &engine->lanes[(op->first_run + k) % lane_count];
+            hki_lane_t *lane = &engine->lanes[lane_of(engine, op->first_run + k)];
 
             if (lane->op == NULL) {
                 lane_attach(engine, lane, op);

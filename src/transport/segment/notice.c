@@ -14,8 +14,9 @@
 
 enum { STAMP_WRITING = 1, STAMP_VALID = 2, STAMP_BITS = 2 };
 
-enum { HEAD_WORDS = 2 }; // number, check and call, before the signature
+enum { CALL_WORD = 1, HEAD_WORDS = 2 }; // number, check and call, before the signature
 
+_Static_assert(offsetof(hki_announcement_t, call) == CALL_WORD * sizeof(uint64_t), "its place");
 _Static_assert(offsetof(hki_announcement_t, signature) == HEAD_WORDS * sizeof(uint64_t),
                "the signature follows the head");
 
@@ -26,31 +27,39 @@ static uint64_t stamp_of(uint32_t op_number, unsigned state)
     return (uint64_t)op_number << STAMP_BITS | state;
 }
 
+static void write_signature(hki_slot_t *slot, const hki_announcement_t *announcement)
+{
+    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+
+    memcpy(words, announcement, sizeof(words));
+    for (int i = HEAD_WORDS; i < HKI_ANNOUNCEMENT_WORDS; i++) {
+        atomic_store_explicit(&slot->words[i], words[i], memory_order_release); // as above
+    }
+}
+
 void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement,
                           bool is_awaited)
 {
     hki_segment_t *seg = hki_segment_of(ep);
-    hki_announcement_t before;
-    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+    uint64_t head[HEAD_WORDS];
 
     if (hki_segment_is_forked(seg)) {
         return;
     }
     hki_slot_t *slot = &seg->mine->log[announcement->op_number % HKI_ANNOUNCEMENTS];
-    for (int i = 0; i < HEAD_WORDS; i++) {
-        words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
-    }
-    memcpy(&before, words, HEAD_WORDS * sizeof(words[0]));
+    memcpy(head, announcement, sizeof(head));
     // Loops call the same again and again: what is there already is not written again.
-    const bool is_new = atomic_load_explicit(&slot->stamp, memory_order_relaxed) == 0 ||
-                        before.call != announcement->call;
-    const int count = is_new ? HKI_ANNOUNCEMENT_WORDS : HEAD_WORDS;
-    memcpy(words, announcement, (size_t)count * sizeof(words[0]));
+    const bool is_new =
+        atomic_load_explicit(&slot->stamp, memory_order_relaxed) == 0 ||
+        atomic_load_explicit(&slot->words[CALL_WORD], memory_order_relaxed) != announcement->call;
     atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_WRITING),
                           memory_order_relaxed);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < HEAD_WORDS; i++) {
         // release: who reads this word sees the stamp above, and drops what it has read
-        atomic_store_explicit(&slot->words[i], words[i], memory_order_release);
+        atomic_store_explicit(&slot->words[i], head[i], memory_order_release);
+    }
+    if (is_new) {
+        write_signature(slot, announcement);
     }
     atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_VALID),
                           memory_order_release);

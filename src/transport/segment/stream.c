@@ -32,6 +32,16 @@ static hki_line_t *line_of(hki_line_t *ring, uint32_t nlines, uint64_t number)
     return &ring[number & (nlines - 1)];
 }
 
+/** Fetch a line that will be written soon: the other core has read it last. */
+static void own(const hki_line_t *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*line)); // the builtin only reads
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 /** Is there room for one more message? */
 static bool has_room(hki_stream_out_t *out, uint32_t nlines)
 {
@@ -132,6 +142,7 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
     }
     const uint64_t number = out->sent + 1;
     hki_line_t *line = line_of(out->ring, seg->nlines, number);
+    bool is_borrowed = false; // of what was just written nothing is read: it is still under way
     if (bytes <= HKI_INLINE_BYTES_MAX) {
         line->mode = HKI_PAYLOAD_INLINE;
         line->inline_bytes = (uint8_t)bytes;
@@ -147,15 +158,16 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
             note_reader(&seg->staging[lane], peer, number);
         }
         seg->base.counts.sent[line->mode]++;
+        is_borrowed = line->mode == HKI_PAYLOAD_DIRECT || line->mode == HKI_PAYLOAD_REMOTE;
     }
     line->op_number = envelope->op_number;
     line->check = envelope->check;
     line->kind = (uint8_t)envelope->kind;
     atomic_store_explicit(&line->number, number, memory_order_release);
     out->sent = number;
-    const bool is_borrowed = line->mode == HKI_PAYLOAD_DIRECT || line->mode == HKI_PAYLOAD_REMOTE;
     hki_segment_ring(seg, peer);
     hki_segment_show_busy(seg);
+    own(line_of(out->ring, seg->nlines, number + 1));
     *ticket_out = is_borrowed ? number : 0;
     return HK_OK;
 }
