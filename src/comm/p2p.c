@@ -485,6 +485,17 @@ int hki_p2p_waits_for(const hki_p2p_t *p2p)
     return p2p->oldest->peer;
 }
 
+int hki_p2p_awaits(const hki_p2p_t *p2p, int *lane_out)
+{
+    const hki_p2p_op_t *op = p2p->oldest;
+
+    if (p2p->pending != 1 || op->peer == p2p->ep->rank || (op->is_send && op->moved != 0)) {
+        return -1;
+    }
+    *lane_out = p2p->peers[op->peer].to_fill.first == op ? p2p->data_lane : p2p->control_lane;
+    return op->peer;
+}
+
 const hki_p2p_op_t *hki_p2p_landing(const hki_p2p_t *p2p)
 {
     for (int r = 0; r < p2p->ep->nranks; r++) {

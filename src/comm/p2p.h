@@ -72,6 +72,8 @@ bool hki_p2p_progress(hki_p2p_t *p2p, bool is_full);
 size_t hki_p2p_pending(const hki_p2p_t *p2p);
 /** The peer of the oldest one that is not done, or -1. */
 int hki_p2p_waits_for(const hki_p2p_t *p2p);
+/** If the only one under way waits for a frame: the rank it comes from, and the lane; else -1. */
+int hki_p2p_awaits(const hki_p2p_t *p2p, int *lane_out);
 /** One whose deadline is not after `now_ns`, or NULL. */
 const hki_p2p_op_t *hki_p2p_overdue(hki_p2p_t *p2p, uint64_t now_ns);
 /** A send whose data a peer may be reading where it lies, or NULL. */

@@ -11,7 +11,7 @@
 #include "comm/comm.h"
 
 enum {
-    QUIET_ROUNDS = 64, /**< rounds without clock */
+    QUIET_ROUNDS = 16, /**< rounds without clock */
     FULL_MASK = 15,    /**< sends of all peers are looked at every 16th round */
 };
 
@@ -132,6 +132,21 @@ static int waits_for(const hk_comm_t *comm, const hk_request_t *request)
     return request->op.is_done ? hki_p2p_waits_for(comm->p2p) : hki_engine_waits_for(comm->engine);
 }
 
+/** Most waits are short, and for one message: look for that only. @return true: it is here */
+static bool linger(const hk_comm_t *comm)
+{
+    const bool has_sends = hki_p2p_pending(comm->p2p) != 0;
+    int lane = 0;
+    int peer = -1;
+
+    if (!has_sends) {
+        peer = hki_engine_awaits(comm->engine, &lane);
+    } else if (hki_engine_oldest(comm->engine) == NULL) {
+        peer = hki_p2p_awaits(comm->p2p, &lane);
+    }
+    return peer >= 0 && comm->ep->ops->linger(comm->ep, lane, peer);
+}
+
 /** One round in which nothing moved. */
 static hk_status_t wait_round(hk_comm_t *comm, const hk_request_t *request, wait_state_t *state)
 {
@@ -139,7 +154,11 @@ static hk_status_t wait_round(hk_comm_t *comm, const hk_request_t *request, wait
     uint64_t slice_ns = SLICE_NS;
 
     state->rounds++;
-    if (state->rounds > QUIET_ROUNDS) {
+    if (state->rounds <= QUIET_ROUNDS) {
+        if (linger(comm)) {
+            return HK_OK;
+        }
+    } else {
         const uint64_t now_ns = hki_clock_ns();
 
         check_deadlines(comm, now_ns);
@@ -153,8 +172,8 @@ static hk_status_t wait_round(hk_comm_t *comm, const hk_request_t *request, wait
             slice_ns = SHARED_NS;
         }
     }
-    const hk_status_t status =
-        comm->ep->ops->wait(comm->ep, &state->waiter, waits_for(comm, request), slice_ns);
+    const int peer = state->rounds > QUIET_ROUNDS ? waits_for(comm, request) : -1;
+    const hk_status_t status = comm->ep->ops->wait(comm->ep, &state->waiter, peer, slice_ns);
     if (moved) {
         state->waiter = (hki_waiter_t){0};
     }

@@ -443,6 +443,18 @@ int hki_engine_waits_for(const hki_engine_t *engine)
     return oldest == NULL ? -1 : hki_run_waits_for(engine->ep, oldest);
 }
 
+int hki_engine_awaits(const hki_engine_t *engine, int *lane_out)
+{
+    const hki_op_t *op = engine->head;
+
+    if (op == NULL || op->next != NULL || op->ntiles != 1 || op->tiles_done != 0) {
+        return -1;
+    }
+    const hki_lane_t *lane = &engine->lanes[lane_of(engine, op->first_run)];
+    *lane_out = lane->stream;
+    return lane->op == op ? hki_run_awaits(lane) : -1;
+}
+
 void hki_engine_watch(hki_engine_t *engine)
 {
     const hki_op_t *op = engine->head;

@@ -360,3 +360,19 @@ int hki_run_waits_for(const hki_endpoint_t *ep, const hki_lane_t *lane)
     }
     return step->peer;
 }
+
+int hki_run_awaits(const hki_lane_t *lane)
+{
+    if (!lane->is_begun || lane->pc >= lane->schedule->step_count) {
+        return -1;
+    }
+    const hki_step_t *step = &lane->schedule->steps[lane->pc];
+    const bool is_fenced = lane->pending_first < lane->pending_count &&
+                           lane->pending[lane->pending_first].step < step->sends_before;
+    if (is_fenced || (step->kind != HKI_STEP_RECV && step->kind != HKI_STEP_REDUCE)) {
+        return -1;
+    }
+    return step->kind == HKI_STEP_RECV
+               ? step->peer
+               : lane->schedule->operands[step->operand_first + lane->operands_here].peer;
+}

@@ -56,6 +56,9 @@ typedef struct hki_lane {
  */
 hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved);
 
+/** The rank the lane's run waits for a message from, and for nothing else, or -1. */
+int hki_run_awaits(const hki_lane_t *lane);
+
 /** The rank the lane's run waits for, or -1. */
 int hki_run_waits_for(const hki_endpoint_t *ep, const hki_lane_t *lane);
 

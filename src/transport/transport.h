@@ -121,6 +121,9 @@ typedef struct hki_endpoint_ops {
                         const void *payload, size_t bytes, unsigned flags, uint64_t *ticket_out);
     /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
     hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
+    /** Wait for some hundreds of nanoseconds for a head of the stream from peer, and nothing else, as
+     *  closely as can be; not at all where ranks share cores. @return true: it is there */
+    bool (*linger)(hki_endpoint_t *ep, int lane, int peer);
     /** Copy bytes [offset, offset + bytes) of the payload at the head of the stream from peer,
      *  which is_remote. NULL where no message ever is. @return HK_OK, or the group's failure */
     hk_status_t (*fetch)(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,

@@ -76,6 +76,7 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
                              const void *payload, size_t bytes, unsigned flags,
                              uint64_t *ticket_out);
 hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
+bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer);
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
 hk_status_t hki_segment_fetch(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,
                               size_t bytes);
@@ -101,18 +102,18 @@ hk_status_t hki_segment_group_join(hki_endpoint_t *ep, const int *ranks, int nra
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
-#define HKI_SEGMENT_OPS(transport_name)                                                 \
-    {                                                                                   \
-        .name = (transport_name), .send = hki_segment_send, .peek = hki_segment_peek,   \
-        .fetch = hki_segment_fetch, .release = hki_segment_release,                     \
-        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,     \
-        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct, \
-        .announce = hki_segment_announce, .announced = hki_segment_announced,           \
-        .wait = hki_segment_wait, .blame = hki_segment_blame, .fail = hki_segment_fail, \
-        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,             \
-        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,           \
-        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,   \
-        .close = hki_segment_close,                                                     \
+#define HKI_SEGMENT_OPS(transport_name)                                                           \
+    {                                                                                             \
+        .name = (transport_name), .send = hki_segment_send, .peek = hki_segment_peek,             \
+        .linger = hki_segment_linger, .fetch = hki_segment_fetch, .release = hki_segment_release, \
+        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,               \
+        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,           \
+        .announce = hki_segment_announce, .announced = hki_segment_announced,                     \
+        .wait = hki_segment_wait, .blame = hki_segment_blame, .fail = hki_segment_fail,           \
+        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,                       \
+        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,                     \
+        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,             \
+        .close = hki_segment_close,                                                               \
     }
 
 /* Making the first group of a world. */
@@ -176,6 +177,16 @@ static inline bool hki_segment_is_broken(const hki_segment_t *seg)
 {
     return atomic_load_explicit(&seg->head->failure, memory_order_acquire) != 0 ||
            hki_segment_is_forked(seg);
+}
+
+/** For the processor, in a loop that waits for another core. */
+static inline void hki_segment_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
 }
 
 /** Report why hki_segment_is_broken(). @return never HK_OK */

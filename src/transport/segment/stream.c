@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "transport/segment/endpoint.h"
 
-enum { STAGING_ALIGNMENT = 64 };
+enum { STAGING_ALIGNMENT = 64, LINGER_ROUNDS = 32 };
 
 static hki_stream_out_t *stream_out(hki_segment_t *seg, int lane, int peer)
 {
@@ -205,6 +205,22 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
                            (uintptr_t)line->payload.span.offset);
     }
     return HK_OK;
+}
+
+bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    const hki_stream_in_t *in = stream_in(seg, lane, peer);
+    const uint64_t number = in->released + 1;
+    const hki_line_t *line = &in->ring[number & (seg->nlines - 1)];
+
+    for (int i = 0; seg->can_spin && i < LINGER_ROUNDS; i++) {
+        if (atomic_load_explicit(&line->number, memory_order_acquire) == number) {
+            return true;
+        }
+        hki_segment_relax();
+    }
+    return false;
 }
 
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t

@@ -25,11 +25,10 @@
 #include "transport/segment/membarrier.h"
 
 enum {
-    SPIN_ROUNDS = 2000, /**< some 50 us */
-    PUBLISH_ROUND =
-        16, /**< of spinning: a quick answer comes before that, and is not slowed down */
+    SPIN_ROUNDS = 256, /**< some 100 us, with what the caller does in a round */
+    PUBLISH_ROUND = 2, /**< of spinning: a quick answer comes before that, and is not slowed down */
     YIELD_ROUNDS = 32,
-    CLOCK_ROUNDS = 64, /**< how often a spinning rank looks at the clock */
+    CLOCK_ROUNDS = 16, /**< how often a spinning rank looks at the clock */
     CHECK_NS_PER_RANK = 10000,
 };
 
@@ -48,15 +47,6 @@ static void fence(void)
 #    pragma GCC diagnostic pop
 #else
     atomic_thread_fence(memory_order_seq_cst);
-#endif
-}
-
-static void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
 #endif
 }
 
@@ -235,7 +225,7 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
         if (round == PUBLISH_ROUND) {
             hki_segment_publish(seg);
         }
-        cpu_relax();
+        hki_segment_relax();
         seg->base.counts.pauses++;
         if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1) {
             return HK_OK;
