@@ -139,14 +139,15 @@ static hk_status_t check_call(const hk_comm_t *comm, const hki_call_t *call, siz
     return HK_OK;
 }
 
-static hk_status_t call_overlap(const hk_comm_t *comm, const hki_call_t *call, size_t elem_bytes,
-                                hki_overlap_t *overlap)
+/** What a call uses on this rank. */
+static hki_ranges_t call_ranges(const hk_comm_t *comm, const hki_call_t *call, size_t elem_bytes)
 {
     const shape_t *shape = &g_shapes[call->coll];
     const bool is_root = call->root == comm->rank;
     const size_t block = call->count * elem_bytes;
     const size_t all = block * (size_t)comm->nranks;
-    const hki_ranges_t ranges = {
+
+    return (hki_ranges_t){
         .in = call->in,
         .in_bytes = shape->in_at_root && !is_root ? 0 : (shape->in_is_large ? all : block),
         .out = call->out,
@@ -156,8 +157,6 @@ static hk_status_t call_overlap(const hk_comm_t *comm, const hki_call_t *call, s
         .is_scatter = shape->in_is_large && !shape->out_is_large,
         .is_exchange = shape->in_is_large && shape->out_is_large,
     };
-
-    return hki_ranges_overlap(&ranges, overlap);
 }
 
 static hk_status_t call_key(const hk_comm_t *comm, const hki_call_t *call, hk_alias_t alias,
@@ -238,7 +237,8 @@ void hki_request_post(hk_request_t *request, const hk_coll_opts_t *opts)
     }
 }
 
-hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t **request_out)
+/** Make a call for the first time. */
+static hk_status_t call_new(hk_comm_t *comm, const hki_call_t *call, hk_request_t **request_out)
 {
     const shape_t *shape = &g_shapes[call->coll];
     const size_t elem_bytes = hk_dtype_bytes(call->dtype);
@@ -250,7 +250,8 @@ hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t *
 
     HKI_TRY(status = check_call(comm, call, elem_bytes), fail);
     HKI_TRY(status = call_reduction(comm, call, &reduction), fail);
-    HKI_TRY(status = call_overlap(comm, call, elem_bytes, &overlap), fail);
+    const hki_ranges_t ranges = call_ranges(comm, call, elem_bytes);
+    HKI_TRY(status = hki_ranges_overlap(&ranges, &overlap), fail);
     HKI_TRY(status = call_plan(comm, call, &overlap, &plan), fail);
     request = hki_request_get(comm, HKI_REQUEST_COLLECTIVE);
     if (request == NULL) {
@@ -276,12 +277,30 @@ hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t *
         memcpy(op->announcement.signature, plan->signature, sizeof(plan->signature));
     }
     hki_request_post(request, call->opts);
-    return hki_request_finish(request, request_out);
+    if (request_out != NULL || call->opts != NULL || overlap.needs_copy) {
+        return hki_request_finish(request, request_out);
+    }
+    status = hki_request_complete(request);
+    if (status == HK_OK) {
+        hki_repeat_keep(request, call, &ranges);
+        return HK_OK;
+    }
 fail:
     if (request != NULL) {
         hki_request_put(request);
     }
     return status;
+}
+
+hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t **request_out)
+{
+    hk_request_t *again = request_out == NULL ? hki_repeat_find(comm, call) : NULL;
+
+    if (again == NULL) {
+        return call_new(comm, call, request_out);
+    }
+    hki_request_post(again, NULL);
+    return hki_request_complete(again);
 }
 
 /** Enter, run, leave: what all calls have in common. */

@@ -82,6 +82,7 @@ static void comm_destroy(hk_comm_t **comm)
     if (c == NULL) {
         return;
     }
+    hki_repeats_fini(c);
     hki_requests_orphan(c);
     while (c->free_requests != NULL) {
         hk_request_t *request = c->free_requests;

@@ -42,6 +42,27 @@ typedef struct hki_domain {
     bool is_static; /**< the process's own: never freed */
 } hki_domain_t;
 
+/** One call of a collective, as the caller made it. */
+typedef struct hki_call {
+    hki_coll_t coll;
+    const void *in;
+    void *out;
+    size_t count;
+    hk_dtype_t dtype;
+    hk_op_t op;
+    int root;
+    const hk_coll_opts_t *opts; /**< or NULL */
+} hki_call_t;
+
+/** A blocking call that was made before, with everything ready to make it again. */
+typedef struct hki_repeat {
+    hk_request_t *request; /**< done, and kept from the pool; NULL: none */
+    hki_call_t call;       /**< its addresses mean nothing */
+    size_t in_bytes;       /**< 0: not used on this rank */
+    size_t out_bytes;      /**< 0: not used on this rank */
+    bool is_in_place;
+} hki_repeat_t;
+
 struct hk_comm {
     hki_endpoint_t *ep; /**< owned */
     int rank;
@@ -60,6 +81,7 @@ struct hk_comm {
     hki_failure_t failure;
     hk_request_t *free_requests;
     hk_request_t *live_requests;
+    hki_repeat_t repeats[HKI_COLL_COUNT];
     hki_waiter_t test_waiter; /**< of hk_request_test() calls in a row that moved nothing */
     pthread_mutex_t mutex;
     hki_domain_t *domain;
@@ -125,6 +147,8 @@ bool hki_request_is_done(const hk_request_t *request);
 hk_status_t hki_request_status(const hk_request_t *request);
 /** End of a call that started `request`: wait and put it, or hand it out. comm is locked. */
 hk_status_t hki_request_finish(hk_request_t *request, hk_request_t **request_out);
+/** Wait until it is done. comm is locked. @return its status, or why the communicator is broken */
+hk_status_t hki_request_complete(hk_request_t *request);
 /** All of the communicator's requests become orphans. */
 void hki_requests_orphan(hk_comm_t *comm);
 
@@ -138,18 +162,6 @@ hk_status_t hki_comm_wait(hk_comm_t *comm, const hk_request_t *request);
 void hki_comm_test(hk_comm_t *comm, const hk_request_t *request);
 
 /* collective.c: for group.c. comm is locked. */
-
-/** One call of a collective, as the caller made it. */
-typedef struct hki_call {
-    hki_coll_t coll;
-    const void *in;
-    void *out;
-    size_t count;
-    hk_dtype_t dtype;
-    hk_op_t op;
-    int root;
-    const hk_coll_opts_t *opts; /**< or NULL */
-} hki_call_t;
 
 /** Deadline of one call. */
 uint64_t hki_call_deadline(const hk_comm_t *comm, const hk_coll_opts_t *opts);
@@ -184,6 +196,15 @@ typedef struct hki_ranges {
 
 /** @return HK_OK, HK_ERR_INVALID_ARG (NULL where used; an overlap that is not allowed) */
 hk_status_t hki_ranges_overlap(const hki_ranges_t *ranges, hki_overlap_t *overlap_out);
+
+/* repeat.c. comm is locked. */
+
+/** The request of the same call, made before, with the new addresses in it; or NULL. */
+hk_request_t *hki_repeat_find(hk_comm_t *comm, const hki_call_t *call);
+/** Keep the request of a blocking call that went well. @param ranges  what it used on this rank */
+void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges);
+/** Let go of all. */
+void hki_repeats_fini(hk_comm_t *comm);
 
 /* transfer.c. comm is locked. */
 

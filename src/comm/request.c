@@ -93,20 +93,39 @@ hk_status_t hki_request_status(const hk_request_t *request)
     return status;
 }
 
-/** A done request: its status, with the communicator broken if it is an error. */
-static hk_status_t request_end(hk_request_t *request)
+/** Status of a done request. If it is an error the communicator is broken. */
+static hk_status_t judge(hk_request_t *request)
 {
-    hk_comm_t *comm = request->comm;
-    hk_status_t status = hki_request_status(request);
+    const hk_status_t status = hki_request_status(request);
 
-    if (request->plan != NULL && status == HK_OK) {
+    if (status != HK_OK) {
+        return hki_comm_break(request->comm);
+    }
+    if (request->plan != NULL) {
         request->plan->is_agreed = true;
     }
+    return HK_OK;
+}
+
+/** End of a done request. */
+static hk_status_t request_end(hk_request_t *request)
+{
+    const hk_status_t status = judge(request);
+
     hki_request_put(request);
-    if (status != HK_OK) {
-        status = hki_comm_break(comm);
-    }
     return status;
+}
+
+hk_status_t hki_request_complete(hk_request_t *request)
+{
+    if (!hki_request_is_done(request)) {
+        const hk_status_t status = hki_comm_wait(request->comm, request);
+
+        if (status != HK_OK) { // the communicator is broken, and so all requests are done
+            return status;
+        }
+    }
+    return judge(request);
 }
 
 hk_status_t hki_request_finish(hk_request_t *request, hk_request_t **request_out)
@@ -115,15 +134,10 @@ hk_status_t hki_request_finish(hk_request_t *request, hk_request_t **request_out
         *request_out = request;
         return HK_OK;
     }
-    if (!hki_request_is_done(request)) {
-        const hk_status_t status = hki_comm_wait(request->comm, request);
+    const hk_status_t status = hki_request_complete(request);
 
-        if (status != HK_OK) { // the communicator is broken, and so all requests are done
-            hki_request_put(request);
-            return status;
-        }
-    }
-    return request_end(request);
+    hki_request_put(request);
+    return status;
 }
 
 void hki_requests_orphan(hk_comm_t *comm)
