@@ -253,6 +253,7 @@ static hk_status_t call_new(hk_comm_t *comm, const hki_call_t *call, hk_request_
     const hki_ranges_t ranges = call_ranges(comm, call, elem_bytes);
     HKI_TRY(status = hki_ranges_overlap(&ranges, &overlap), fail);
     HKI_TRY(status = call_plan(comm, call, &overlap, &plan), fail);
+    hki_repeat_drop(comm, call->coll); // so that the pool need not grow
     request = hki_request_get(comm, HKI_REQUEST_COLLECTIVE);
     if (request == NULL) {
         hki_plan_put(plan);

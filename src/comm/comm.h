@@ -93,6 +93,7 @@ typedef enum hki_request_kind {
     HKI_REQUEST_COLLECTIVE, /**< op, and children if it also sends and receives */
     HKI_REQUEST_P2P,        /**< p2p */
     HKI_REQUEST_ORPHAN,     /**< its communicator was closed */
+    HKI_REQUEST_VECTOR,     /**< for hki_request_get(): a collective with counts of its own */
 } hki_request_kind_t;
 
 struct hk_request {
@@ -203,6 +204,8 @@ hk_status_t hki_ranges_overlap(const hki_ranges_t *ranges, hki_overlap_t *overla
 hk_request_t *hki_repeat_find(hk_comm_t *comm, const hki_call_t *call);
 /** Keep the request of a blocking call that went well. @param ranges  what it used on this rank */
 void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges);
+/** Let go of the one of a collective: its request goes back to the pool. */
+void hki_repeat_drop(hk_comm_t *comm, hki_coll_t coll);
 /** Let go of all. */
 void hki_repeats_fini(hk_comm_t *comm);
 

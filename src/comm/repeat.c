@@ -41,26 +41,36 @@ hk_request_t *hki_repeat_find(hk_comm_t *comm, const hki_call_t *call)
     return repeat->request;
 }
 
-void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges)
+void hki_repeat_drop(hk_comm_t *comm, hki_coll_t coll)
 {
-    hki_repeat_t *repeat = &request->comm->repeats[call->coll];
+    hki_repeat_t *repeat = &comm->repeats[coll];
 
     if (repeat->request != NULL) {
         hki_request_put(repeat->request);
+        repeat->request = NULL;
     }
-    *repeat = (hki_repeat_t){.request = request,
-                             .call = *call,
-                             .in_bytes = ranges->in_bytes,
-                             .out_bytes = ranges->out_bytes,
-                             .is_in_place = call->in == call->out};
+}
+
+void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges)
+{
+    hki_repeat_drop(request->comm, call->coll);
+    request->comm->repeats[call->coll] = (hki_repeat_t){.request = request,
+                                                        .call = *call,
+                                                        .in_bytes = ranges->in_bytes,
+                                                        .out_bytes = ranges->out_bytes,
+                                                        .is_in_place = call->in == call->out};
+    // other calls find one in the pool, so that only the first of its kind allocates
+    hk_request_t *spare = hki_request_get(request->comm, HKI_REQUEST_COLLECTIVE);
+    if (spare != NULL) {
+        hki_request_put(spare);
+    } else {
+        hki_repeat_drop(request->comm, call->coll);
+    }
 }
 
 void hki_repeats_fini(hk_comm_t *comm)
 {
     for (int c = 0; c < HKI_COLL_COUNT; c++) {
-        if (comm->repeats[c].request != NULL) {
-            hki_request_put(comm->repeats[c].request);
-            comm->repeats[c].request = NULL;
-        }
+        hki_repeat_drop(comm, (hki_coll_t)c);
     }
 }

@@ -9,13 +9,28 @@
 
 static const char g_closed_text[] = "the communicator was closed while the operation was under way";
 
+/** Take a free request that has room for counts if that is needed, and has none if not: so the room
+ *  is not left with those that need none. NULL: there is none */
+static hk_request_t *take_free(hk_comm_t *comm, bool needs_vectors)
+{
+    hk_request_t **link = &comm->free_requests;
+
+    while (*link != NULL && ((*link)->vectors != NULL) != needs_vectors) {
+        link = &(*link)->next;
+    }
+    hk_request_t *request = *link;
+    if (request != NULL) {
+        *link = request->next;
+    }
+    return request;
+}
+
 hk_request_t *hki_request_get(hk_comm_t *comm, hki_request_kind_t kind)
 {
-    hk_request_t *request = comm->free_requests;
+    const bool needs_vectors = kind == HKI_REQUEST_VECTOR;
+    hk_request_t *request = take_free(comm, needs_vectors);
 
-    if (request != NULL) {
-        comm->free_requests = request->next;
-    } else {
+    if (request == NULL) {
         request = hki_calloc(1, sizeof(*request));
         if (request == NULL) {
             (void)HKI_FAIL(HK_ERR_NO_MEMORY, "request, %zu bytes", sizeof(*request));
@@ -23,7 +38,7 @@ hk_request_t *hki_request_get(hk_comm_t *comm, hki_request_kind_t kind)
         }
     }
     request->comm = comm;
-    request->kind = kind;
+    request->kind = needs_vectors ? HKI_REQUEST_COLLECTIVE : kind;
     request->op.is_done = true; // until it is posted
     request->op.status = HK_OK;
     request->p2p.is_done = true;

@@ -265,7 +265,7 @@ static hk_status_t vcall(hk_comm_t *comm, vcall_t *c, const hk_coll_opts_t *opts
     }
     HKI_TRY(status = hki_call_check_opts(opts, &store, &c->opts), leave);
     HKI_TRY(status = check_vcall(comm, c, &reduction), leave);
-    request = hki_request_get(comm, HKI_REQUEST_COLLECTIVE);
+    request = hki_request_get(comm, HKI_REQUEST_VECTOR);
     if (request == NULL) {
         status = HK_ERR_NO_MEMORY;
         goto leave;
@@ -439,7 +439,7 @@ hk_status_t hk_all_to_allv(hk_comm_t *comm, const void *in, const size_t *in_cou
         goto leave;
     }
     HKI_TRY(status = hki_call_check_opts(opts, &store, &x.opts), leave);
-    request = hki_request_get(comm, HKI_REQUEST_COLLECTIVE);
+    request = hki_request_get(comm, HKI_REQUEST_VECTOR);
     if (request == NULL) {
         status = HK_ERR_NO_MEMORY;
         goto leave;

@@ -33,73 +33,15 @@ void hki_history_agree(hki_history_t *history, uint32_t number)
     }
 }
 
-hk_status_t hki_history_compare(hki_history_t *history, hki_endpoint_t *ep, uint32_t number,
-                                int *ranks_done)
-{
-    hki_announcement_t own;
-    hki_announcement_t other;
-
-    if (is_before(number, history->compared)) {
-        *ranks_done = ep->nranks;
-        return HK_OK;
-    }
-    hk_status_t status = ep->ops->announced(ep, ep->rank, number, &own);
-    if (status != HK_OK) {
-        return status;
-    }
-    for (; *ranks_done < ep->nranks; (*ranks_done)++) {
-        status = ep->ops->announced(ep, *ranks_done, number, &other);
-        if (status == HK_OK && other.check != own.check) {
-            return hki_history_fail(ep, number, *ranks_done);
-        }
-        if (status != HK_OK) {
-            return status;
-        }
-    }
-    hki_history_agree(history, number);
-    return HK_OK;
-}
-
-hk_status_t hki_history_make_room(hki_history_t *history, hki_endpoint_t *ep, uint32_t number)
-{
-    if (is_before(number, history->compared + HKI_STARTED_MAX)) {
-        return HK_OK;
-    }
-    // the newest of those that others are woken for, and that slow ranks have had time to reach
-    const uint32_t target = (number - HKI_COMPARE_EVERY) / HKI_COMPARE_EVERY * HKI_COMPARE_EVERY;
-    if (target != history->target) {
-        history->target = target;
-        history->target_ranks = 0;
-    }
-    return hki_history_compare(history, ep, target, &history->target_ranks);
-}
-
-hk_status_t hki_history_look(const hki_history_t *history, hki_endpoint_t *ep, const hki_op_t *op)
-{
-    const uint32_t number = op != NULL ? op->op_number : history->next - 1;
-    hki_announcement_t own;
-    hki_announcement_t other;
-
-    if (ep->ops->announced(ep, ep->rank, number, &own) != HK_OK) {
-        return HK_OK; // none so far
-    }
-    for (int r = 0; r < ep->nranks; r++) {
-        if (ep->ops->announced(ep, r, number, &other) == HK_OK && other.check != own.check) {
-            return hki_history_fail(ep, number, r);
-        }
-    }
-    return HK_OK;
-}
-
 /** How many ranks have announced the same history as `check` up to operation `number`. */
 static int supporters(hki_endpoint_t *ep, uint32_t number, uint32_t check)
 {
     int n = 0;
 
     for (int r = 0; r < ep->nranks; r++) {
-        hki_announcement_t other;
+        uint32_t other = 0;
 
-        if (ep->ops->announced(ep, r, number, &other) == HK_OK && other.check == check) {
+        if (ep->ops->announced_check(ep, r, number, &other) == HK_OK && other == check) {
             n++;
         }
     }
@@ -128,29 +70,106 @@ static bool find_first(hki_endpoint_t *ep, uint32_t number, int peer, hki_announ
     return is_found;
 }
 
-hk_status_t hki_history_fail(hki_endpoint_t *ep, uint32_t number, int peer)
+/** Say that two ranks called different things: what is announced by both tells it. */
+static hk_status_t fail_calls(hki_endpoint_t *ep, int peer, const hki_announcement_t *own,
+                              const hki_announcement_t *other)
+{
+    char text[HKI_FAILURE_TEXT_BYTES];
+    const bool is_odd =
+        supporters(ep, own->op_number, own->check) < supporters(ep, own->op_number, other->check);
+
+    (void)snprintf(text, sizeof(text),
+                   "rank %d called %s as operation %u, rank %d called %s; all ranks of a "
+                   "communicator must call the same in the same order",
+                   peer, other->signature, (unsigned)own->op_number, ep->rank, own->signature);
+    ep->ops->fail(ep, HK_ERR_MISMATCH, is_odd ? ep->rank : peer, text);
+    return HK_ERR_MISMATCH;
+}
+
+/** Break the group because the histories of `peer` and this rank differ at operation `number`. */
+static hk_status_t fail_history(hki_endpoint_t *ep, uint32_t number, int peer)
+{
+    hki_announcement_t own = {.op_number = number, .signature = "a call that is forgotten"};
+    hki_announcement_t other = own;
+
+    (void)find_first(ep, number, peer, &own, &other);
+    return fail_calls(ep, peer, &own, &other);
+}
+
+hk_status_t hki_history_compare(hki_history_t *history, hki_endpoint_t *ep, uint32_t number,
+                                int *ranks_done)
+{
+    uint32_t own = 0;
+    uint32_t other = 0;
+
+    if (is_before(number, history->compared)) {
+        *ranks_done = ep->nranks;
+        return HK_OK;
+    }
+    hk_status_t status = ep->ops->announced_check(ep, ep->rank, number, &own);
+    if (status != HK_OK) {
+        return status;
+    }
+    for (; *ranks_done < ep->nranks; (*ranks_done)++) {
+        status = ep->ops->announced_check(ep, *ranks_done, number, &other);
+        if (status == HK_OK && other != own) {
+            return fail_history(ep, number, *ranks_done);
+        }
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    hki_history_agree(history, number);
+    return HK_OK;
+}
+
+hk_status_t hki_history_make_room(hki_history_t *history, hki_endpoint_t *ep, uint32_t number)
+{
+    if (is_before(number, history->compared + HKI_STARTED_MAX)) {
+        return HK_OK;
+    }
+    // the newest of those that others are woken for, and that slow ranks have had time to reach
+    const uint32_t target = (number - HKI_COMPARE_EVERY) / HKI_COMPARE_EVERY * HKI_COMPARE_EVERY;
+    if (target != history->target) {
+        history->target = target;
+        history->target_ranks = 0;
+    }
+    return hki_history_compare(history, ep, target, &history->target_ranks);
+}
+
+hk_status_t hki_history_look(const hki_history_t *history, hki_endpoint_t *ep, const hki_op_t *op)
+{
+    const uint32_t number = op != NULL ? op->op_number : history->next - 1;
+    uint32_t own = 0;
+    uint32_t other = 0;
+
+    if (ep->ops->announced_check(ep, ep->rank, number, &own) != HK_OK) {
+        return HK_OK; // none so far
+    }
+    for (int r = 0; r < ep->nranks; r++) {
+        if (ep->ops->announced_check(ep, r, number, &other) == HK_OK && other != own) {
+            return fail_history(ep, number, r);
+        }
+    }
+    return HK_OK;
+}
+
+hk_status_t hki_history_fail_message(hki_endpoint_t *ep, uint32_t number, int peer,
+                                     uint32_t sent_number)
 {
     char text[HKI_FAILURE_TEXT_BYTES];
     hki_announcement_t own = {.signature = "a call that is forgotten"};
     hki_announcement_t other;
-    int blamed = peer;
 
-    if (find_first(ep, number, peer, &own, &other)) {
-        (void)snprintf(text, sizeof(text),
-                       "rank %d called %s as operation %u, rank %d called %s; all ranks of a "
-                       "communicator must call the same in the same order",
-                       peer, other.signature, (unsigned)own.op_number, ep->rank, own.signature);
-        if (supporters(ep, own.op_number, own.check) < supporters(ep, own.op_number, other.check)) {
-            blamed = ep->rank;
-        }
-    } else {
-        (void)ep->ops->announced(ep, ep->rank, number, &own);
-        (void)snprintf(
-            text, sizeof(text),
-            "rank %d sent a message that is no part of operation %u, %s, on rank %d; all "
-            "ranks of a communicator must call the same in the same order",
-            peer, (unsigned)number, own.signature, ep->rank);
+    // the peer has announced what it sends; but it need not have come as far as this rank
+    if (find_first(ep, is_before(sent_number, number) ? sent_number : number, peer, &own, &other)) {
+        return fail_calls(ep, peer, &own, &other);
     }
-    ep->ops->fail(ep, HK_ERR_MISMATCH, blamed, text);
+    (void)ep->ops->announced(ep, ep->rank, number, &own);
+    (void)snprintf(text, sizeof(text),
+                   "rank %d sent a message that is no part of operation %u, %s, on rank %d; all "
+                   "ranks of a communicator must call the same in the same order",
+                   peer, (unsigned)number, own.signature, ep->rank);
+    ep->ops->fail(ep, HK_ERR_MISMATCH, peer, text);
     return HK_ERR_MISMATCH;
 }

@@ -56,12 +56,13 @@ static inline bool hki_history_is_awaited(const hki_op_t *op)
 }
 
 /**
- * Break the group because `peer` has called something else than this rank, at operation `number` or
- * before, or has sent a message that is no part of it. The text names both ranks' calls; the blame
- * goes to the one that fewer ranks agree with.
+ * Break the group because `peer` has sent a message of its operation `sent_number` that is no part
+ * of operation `number` here. The text names both ranks' calls where they part; the blame goes to
+ * the one that fewer ranks agree with.
  *
  * @return HK_ERR_MISMATCH
  */
-hk_status_t hki_history_fail(hki_endpoint_t *ep, uint32_t number, int peer);
+hk_status_t hki_history_fail_message(hki_endpoint_t *ep, uint32_t number, int peer,
+                                     uint32_t sent_number);
 
 #endif /* HKI_EXEC_HISTORY_H */

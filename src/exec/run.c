@@ -134,7 +134,7 @@ static inline hk_status_t expect(hki_endpoint_t *ep, const hki_lane_t *lane, int
     }
     if (message->envelope.op_number != op->op_number ||
         message->envelope.check != op->announcement.check || message->bytes != bytes) {
-        return hki_history_fail(ep, op->op_number, peer);
+        return hki_history_fail_message(ep, op->op_number, peer, message->envelope.op_number);
     }
     return HK_OK;
 }

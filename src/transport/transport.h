@@ -146,6 +146,9 @@ typedef struct hki_endpoint_ops {
      *  that it is forgotten (the last 64 are kept). */
     hk_status_t (*announced)(hki_endpoint_t *ep, int peer, uint32_t op_number,
                              hki_announcement_t *announcement_out);
+    /** The same, of its check alone: for polling. */
+    hk_status_t (*announced_check)(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                                   uint32_t *check_out);
 
     /**
      * One step of waiting after a round of polling found nothing: first spins, then yields, then

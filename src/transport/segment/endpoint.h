@@ -89,6 +89,8 @@ void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announce
                           bool is_awaited);
 hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
                                   hki_announcement_t *announcement_out);
+hk_status_t hki_segment_announced_check(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                                        uint32_t *check_out);
 hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns);
 int hki_segment_blame(hki_endpoint_t *ep, char *text, size_t text_bytes);
 void hki_segment_fail(hki_endpoint_t *ep, hk_status_t status, int rank, const char *text);
@@ -109,11 +111,11 @@ void hki_segment_close(hki_endpoint_t *ep);
         .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,               \
         .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,           \
         .announce = hki_segment_announce, .announced = hki_segment_announced,                     \
-        .wait = hki_segment_wait, .blame = hki_segment_blame, .fail = hki_segment_fail,           \
-        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,                       \
-        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,                     \
-        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,             \
-        .close = hki_segment_close,                                                               \
+        .announced_check = hki_segment_announced_check, .wait = hki_segment_wait,                 \
+        .blame = hki_segment_blame, .fail = hki_segment_fail, .failure = hki_segment_failure,     \
+        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,                   \
+        .mem_free = hki_segment_mem_free, .group_offer = hki_segment_group_offer,                 \
+        .group_join = hki_segment_group_join, .close = hki_segment_close,                         \
     }
 
 /* Making the first group of a world. */

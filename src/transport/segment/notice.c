@@ -69,12 +69,11 @@ void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announce
     }
 }
 
-hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
-                                  hki_announcement_t *announcement_out)
+/** Copy the first `count` words of what peer announced as op_number; see announced(). */
+static hk_status_t read_words(const hki_segment_t *seg, int peer, uint32_t op_number,
+                              uint64_t *words, int count)
 {
-    hki_segment_t *seg = hki_segment_of(ep);
     const hki_slot_t *slot = &seg->blocks[peer].log[op_number % HKI_ANNOUNCEMENTS];
-    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
 
     if (hki_segment_is_broken(seg)) {
         return hki_segment_report(seg);
@@ -84,14 +83,38 @@ hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_numb
         const int32_t ahead = (int32_t)((uint32_t)(stamp >> STAMP_BITS) - op_number);
         return stamp != 0 && ahead > 0 ? HK_ERR_LIMIT : HK_IN_PROGRESS;
     }
-    for (int i = 0; i < HKI_ANNOUNCEMENT_WORDS; i++) {
+    for (int i = 0; i < count; i++) {
         words[i] = atomic_load_explicit(&slot->words[i], memory_order_acquire);
     }
-    if (atomic_load_explicit(&slot->stamp, memory_order_relaxed) != stamp) {
-        return HK_ERR_LIMIT; // overwritten meanwhile: forgotten
+    // else it was overwritten meanwhile: forgotten
+    return atomic_load_explicit(&slot->stamp, memory_order_relaxed) == stamp ? HK_OK : HK_ERR_LIMIT;
+}
+
+hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                                  hki_announcement_t *announcement_out)
+{
+    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+    const hk_status_t status =
+        read_words(hki_segment_of(ep), peer, op_number, words, HKI_ANNOUNCEMENT_WORDS);
+
+    if (status == HK_OK) {
+        memcpy(announcement_out, words, sizeof(words));
     }
-    memcpy(announcement_out, words, sizeof(words));
-    return HK_OK;
+    return status;
+}
+
+hk_status_t hki_segment_announced_check(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                                        uint32_t *check_out)
+{
+    hki_announcement_t other;
+    uint64_t word = 0;
+    const hk_status_t status = read_words(hki_segment_of(ep), peer, op_number, &word, 1);
+
+    memcpy(&other, &word, sizeof(word));
+    if (status == HK_OK) {
+        *check_out = other.check;
+    }
+    return status;
 }
 
 /** Does this rank wait for another one, here and now? */

@@ -25,7 +25,8 @@ static void deadlines_are_milliseconds_from_now(void **state)
 
     (void)state;
     assert_true(deadline >= before + UINT64_C(5000000000));
-    assert_true(deadline <= after + UINT64_C(5000000000));
+    assert_true(deadline <=
+                after + UINT64_C(5010000000)); // the coarse clock lags by a tick at most
 }
 
 static void a_negative_timeout_has_no_deadline(void **state)

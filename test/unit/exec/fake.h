@@ -186,6 +186,26 @@ static inline hk_status_t fake_announced(hki_endpoint_t *ep, int peer, uint32_t 
     return HK_OK;
 }
 
+static inline hk_status_t fake_announced_check(hki_endpoint_t *ep, int peer, uint32_t op_number,
+                                               uint32_t *check_out)
+{
+    hki_announcement_t other;
+    const hk_status_t status = fake_announced(ep, peer, op_number, &other);
+
+    if (status == HK_OK) {
+        *check_out = other.check;
+    }
+    return status;
+}
+
+static inline bool fake_linger(hki_endpoint_t *ep, int lane, int peer)
+{
+    (void)ep;
+    (void)lane;
+    (void)peer;
+    return false;
+}
+
 static inline void fake_fail(hki_endpoint_t *ep, hk_status_t status, int rank, const char *text)
 {
     fake_net_t *net = fake_net_of(ep);
@@ -235,6 +255,8 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
         .is_direct = fake_is_direct,
         .announce = fake_announce,
         .announced = fake_announced,
+        .announced_check = fake_announced_check,
+        .linger = fake_linger,
         .fail = fake_fail,
         .failure = fake_failure,
         .is_failed = fake_is_failed,
