@@ -25,9 +25,10 @@ enum {
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool RESIDENT_IS_OURS = false; // the sanitizer keeps what was freed, and notes of it
+static const bool MEMORY_IS_OURS =
+    false; // the sanitizer keeps what was freed, and maps notes of it
 #else
-static const bool RESIDENT_IS_OURS = true;
+static const bool MEMORY_IS_OURS = true;
 #endif
 
 static size_t lines_of(const char *path)
@@ -103,12 +104,12 @@ bool usage_is_flat(const usage_t *before, const usage_t *after, int rank, int nr
 {
     const size_t resident_more = (size_t)RESIDENT_MORE * (size_t)here;
     const bool is_flat =
-        (!RESIDENT_IS_OURS ||
-         !has_grown(before->resident_bytes, after->resident_bytes, resident_more)) &&
+        (!MEMORY_IS_OURS ||
+         (!has_grown(before->resident_bytes, after->resident_bytes, resident_more) &&
+          !has_grown(before->mappings, after->mappings, MAPPINGS_MORE))) &&
         !has_grown(before->shared_bytes, after->shared_bytes,
                    (size_t)SHARED_MORE * (size_t)nranks) &&
         !has_grown(before->descriptors, after->descriptors, 0) &&
-        !has_grown(before->mappings, after->mappings, MAPPINGS_MORE) &&
         !has_grown(before->blocks, after->blocks, (size_t)BLOCKS_MORE * (size_t)here);
 
     fprintf(stderr,
