@@ -95,16 +95,20 @@ static hk_status_t operate(const hki_bench_t *bench, const hki_bench_case_t *wha
     }
 }
 
-static hk_coll_opts_t call_opts(const hki_bench_t *bench)
+/** What a user would pass: nothing where nothing is asked for. */
+static const hk_coll_opts_t *call_opts(const hki_bench_t *bench, const hki_bench_case_t *what,
+                                       hk_coll_opts_t *store)
 {
-    hk_coll_opts_t opts = hk_coll_opts_default();
-
-    opts.scalar = HKI_BENCH_SCALAR;
-    if (bench->algo != NULL) {
-        opts.algo = bench->algo->name;
-        opts.order = bench->algo->is_tree_order ? -1 : HK_ORDER_ANY;
+    if (bench->algo == NULL && what->op != HK_PREMULSUM) {
+        return NULL;
     }
-    return opts;
+    *store = hk_coll_opts_default();
+    store->scalar = HKI_BENCH_SCALAR;
+    if (bench->algo != NULL) {
+        store->algo = bench->algo->name;
+        store->order = bench->algo->is_tree_order ? -1 : HK_ORDER_ANY;
+    }
+    return store;
 }
 
 void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what)
@@ -115,9 +119,9 @@ void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what)
 hk_status_t hki_bench_operate(const hki_bench_t *bench, const hki_bench_case_t *what)
 {
     const buffers_t at = place(bench, what);
-    const hk_coll_opts_t opts = call_opts(bench);
+    hk_coll_opts_t store;
 
-    return operate(bench, what, &at, &opts);
+    return operate(bench, what, &at, call_opts(bench, what, &store));
 }
 
 /** Fill (if asked), barrier, and the time of `repeat` operations on this rank [ns]. */
@@ -125,7 +129,8 @@ static hk_status_t sample(hki_bench_t *bench, const hki_bench_case_t *what, int 
                           double *ns_out)
 {
     const buffers_t at = place(bench, what);
-    const hk_coll_opts_t opts = call_opts(bench);
+    hk_coll_opts_t store;
+    const hk_coll_opts_t *opts = call_opts(bench, what, &store);
 
     if (fills) {
         bench->seed++;
@@ -134,7 +139,7 @@ static hk_status_t sample(hki_bench_t *bench, const hki_bench_case_t *what, int 
     hk_status_t status = hk_barrier(bench->comm, NULL, NULL);
     const uint64_t start = hki_clock_ns();
     for (int i = 0; status == HK_OK && i < repeat; i++) {
-        status = operate(bench, what, &at, &opts);
+        status = operate(bench, what, &at, opts);
     }
     *ns_out = (double)(hki_clock_ns() - start);
     return status;
