@@ -61,7 +61,6 @@ typedef struct hki_segment {
     int *world_ranks;       /**< (nranks,) rank r of the group is this rank of the world */
     bool *is_asked;         /**< (nranks,) scratch of the search for the dead */
     uint64_t group_offset;
-    bool is_unpublished;   /**< some released > published */
     bool is_shown_waiting; /**< mine->waits_for says so */
     bool can_spin;
     uint64_t checked_ns; /**< when the peers were last looked at */
@@ -200,9 +199,6 @@ void hki_segment_ring(const hki_segment_t *seg, int peer);
 /** Break the group because the memory of `peer` could not be read (errno `error`): usually it died.
  *  May wait a second to find out. @return never HK_OK */
 hk_status_t hki_segment_fail_read(hki_segment_t *seg, int peer, int error);
-
-/** Tell senders what has been released. */
-void hki_segment_publish(hki_segment_t *seg);
 
 /** Look at the cores this rank and the others may use, and decide whether to spin. */
 void hki_segment_look_at_cores(hki_segment_t *seg);

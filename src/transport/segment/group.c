@@ -263,7 +263,6 @@ void hki_segment_close(hki_endpoint_t *ep)
         (unsigned long long)sent[HKI_PAYLOAD_REMOTE]);
     list_remove(seg);
     if (!hki_segment_is_forked(seg)) {
-        hki_segment_publish(seg);
         leave(seg, HKI_RANK_CLOSED);
         // From this store on the leader may take the memory away.
         atomic_fetch_add_explicit(&seg->head->left, 1, memory_order_acq_rel);

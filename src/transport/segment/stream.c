@@ -244,21 +244,6 @@ static void publish_stream(hki_segment_t *seg, hki_stream_in_t *in, int peer)
     hki_segment_ring(seg, peer);
 }
 
-void hki_segment_publish(hki_segment_t *seg)
-{
-    const int nranks = seg->base.nranks;
-
-    if (!seg->is_unpublished) {
-        return;
-    }
-    seg->is_unpublished = false;
-    for (int i = 0; i < seg->base.nlanes * nranks; i++) {
-        if (seg->in[i].published != seg->in[i].released) {
-            publish_stream(seg, &seg->in[i], i % nranks);
-        }
-    }
-}
-
 void hki_segment_release(hki_endpoint_t *ep, int lane, int peer)
 {
     hki_segment_t *seg = hki_segment_of(ep);
@@ -271,8 +256,6 @@ void hki_segment_release(hki_endpoint_t *ep, int lane, int peer)
     in->released++;
     if (line->mode != HKI_PAYLOAD_INLINE || in->released - in->published >= seg->nlines / 2) {
         publish_stream(seg, in, peer);
-    } else {
-        seg->is_unpublished = true;
     }
     hki_segment_show_busy(seg);
 }

@@ -26,7 +26,6 @@
 
 enum {
     SPIN_ROUNDS = 256, /**< some 100 us, with what the caller does in a round */
-    PUBLISH_ROUND = 2, /**< of spinning: a quick answer comes before that, and is not slowed down */
     YIELD_ROUNDS = 32,
     CLOCK_ROUNDS = 16, /**< how often a spinning rank looks at the clock */
     CHECK_NS_PER_RANK = 10000,
@@ -222,9 +221,6 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
     }
     waiter->rounds = round == UINT32_MAX ? spin_rounds + YIELD_ROUNDS : round + 1;
     if (round < spin_rounds || forced == HKI_SPIN_ALWAYS) {
-        if (round == PUBLISH_ROUND) {
-            hki_segment_publish(seg);
-        }
         hki_segment_relax();
         seg->base.counts.pauses++;
         if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1) {
@@ -232,7 +228,6 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
         }
         return check(seg, waiter, peer, hki_clock_ns());
     }
-    hki_segment_publish(seg);
     const uint64_t now_ns = hki_clock_ns();
     if (round < spin_rounds + yield_rounds || forced == HKI_SPIN_YIELDS) {
         (void)sched_yield();
