@@ -283,7 +283,7 @@ static hk_status_t call_new(hk_comm_t *comm, const hki_call_t *call, hk_request_
     }
     status = hki_request_complete(request);
     if (status == HK_OK) {
-        hki_repeat_keep(request, call, &ranges);
+        hki_repeat_keep(request, call, &ranges, overlap.alias);
         return HK_OK;
     }
 fail:

@@ -60,7 +60,8 @@ typedef struct hki_repeat {
     hki_call_t call;       /**< its addresses mean nothing */
     size_t in_bytes;       /**< 0: not used on this rank */
     size_t out_bytes;      /**< 0: not used on this rank */
-    bool is_in_place;
+    hk_alias_t alias;
+    uintptr_t distance; /**< from in to out, where they share memory */
 } hki_repeat_t;
 
 struct hk_comm {
@@ -203,7 +204,8 @@ hk_status_t hki_ranges_overlap(const hki_ranges_t *ranges, hki_overlap_t *overla
 /** The request of the same call, made before, with the new addresses in it; or NULL. */
 hk_request_t *hki_repeat_find(hk_comm_t *comm, const hki_call_t *call);
 /** Keep the request of a blocking call that went well. @param ranges  what it used on this rank */
-void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges);
+void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges,
+                     hk_alias_t alias);
 /** Let go of the one of a collective: its request goes back to the pool. */
 void hki_repeat_drop(hk_comm_t *comm, hki_coll_t coll);
 /** Let go of all. */

@@ -25,8 +25,9 @@ static bool is_same_layout(const hki_repeat_t *repeat, const hki_call_t *call)
     if (in == 0 || out == 0) {
         return false;
     }
-    return repeat->is_in_place ? in == out
-                               : in >= out + repeat->out_bytes || out >= in + repeat->in_bytes;
+    return repeat->alias == HK_ALIAS_NONE
+               ? in >= out + repeat->out_bytes || out >= in + repeat->in_bytes
+               : out - in == repeat->distance;
 }
 
 hk_request_t *hki_repeat_find(hk_comm_t *comm, const hki_call_t *call)
@@ -51,14 +52,17 @@ void hki_repeat_drop(hk_comm_t *comm, hki_coll_t coll)
     }
 }
 
-void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges)
+void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ranges_t *ranges,
+                     hk_alias_t alias)
 {
     hki_repeat_drop(request->comm, call->coll);
-    request->comm->repeats[call->coll] = (hki_repeat_t){.request = request,
-                                                        .call = *call,
-                                                        .in_bytes = ranges->in_bytes,
-                                                        .out_bytes = ranges->out_bytes,
-                                                        .is_in_place = call->in == call->out};
+    request->comm->repeats[call->coll] =
+        (hki_repeat_t){.request = request,
+                       .call = *call,
+                       .in_bytes = ranges->in_bytes,
+                       .out_bytes = ranges->out_bytes,
+                       .alias = alias,
+                       .distance = (uintptr_t)call->out - (uintptr_t)call->in};
     // other calls find one in the pool, so that only the first of its kind allocates
     hk_request_t *spare = hki_request_get(request->comm, HKI_REQUEST_COLLECTIVE);
     if (spare != NULL) {
