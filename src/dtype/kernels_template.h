@@ -1,256 +1,21 @@
 /**
  * @file kernels_template.h
  * @brief All inner loops, once. Each kernels_<level>.c defines the width of its vectors and, where
- *        the processor has a better way, some primitives, includes this, and so makes its table.
+ *        the processor has a better way, some primitives of kernels_vectors.h, includes this, and
+ *        so makes its table.
  *
- * Defined before: HKI_VECTOR_BYTES (16, 32, 64), HKI_TABLE (name of the table). May be defined:
- *   HKI_F16_LOAD(h), HKI_F16_STORE(v)   f16 to f32 and back (v holds only the canonical NaN)
- *   HKI_NARROW_16(v), HKI_WIDEN_16(h)   32-bit lanes to their low halves, and back
- *   HKI_MIN_F32(a, b), HKI_MAX_F32(a, b), HKI_MIN_F64(a, b), HKI_MAX_F64(a, b)
- *                                       a if it is less (greater) than b, else b
+ * Defined before: HKI_VECTOR_BYTES (16, 32, 64), HKI_TABLE (name of the table).
  *
- * Method: vectors of the compiler (vector_size), so that there is one text for all processors.
- * Loops are macros that paste names (load_f16, sum_f32, ...): generic inline functions with
- * constant arguments read better but take the compiler a minute. One vector holds LANES
- * accumulators; a loop computes whole vectors, the last of which may overlap the one before and is
- * computed first, since dst may be a source. Fewer elements than a vector go singly, in the lowest
- * lane.
+ * Method: a loop is a format to read, an operation, what finishes the result, and a format to
+ * write (kernels_formats.h); for each number of sources up to 8 the whole tree is computed in
+ * registers. Loops are macros that paste names (load_f16, sum_f32, ...): generic inline functions
+ * with constant arguments read better but take the compiler a minute.
  */
-#include <stdint.h>
-#include <string.h>
-
 #include "dtype/kernels.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define VECTOR __attribute__((vector_size(HKI_VECTOR_BYTES)))
+#include "dtype/kernels_formats.h"
 
-typedef uint64_t vec_t VECTOR; // any lanes: cast to the type of the moment
-typedef uint8_t v_u8 VECTOR;
-typedef int8_t v_i8 VECTOR;
-typedef uint32_t v_u32 VECTOR;
-typedef int32_t v_i32 VECTOR;
-typedef uint64_t v_u64 VECTOR;
-typedef int64_t v_i64 VECTOR;
-typedef float v_f32 VECTOR;
-typedef double v_f64 VECTOR;
-typedef uint16_t half_u16 __attribute__((vector_size(HKI_VECTOR_BYTES / 2)));
-typedef uint8_t quarter_u8 __attribute__((vector_size(HKI_VECTOR_BYTES / 4)));
-
-/* ---- bits ---------------------------------------------------------------------------------- */
-
-INLINE vec_t select_bits(vec_t mask, vec_t if_set, vec_t if_clear)
-{
-    return (mask & if_set) | (~mask & if_clear);
-}
-
-INLINE v_u32 splat_u32(uint32_t x)
-{
-    return x - (v_u32){0};
-}
-
-INLINE v_u64 splat_u64(uint64_t x)
-{
-    return x - (v_u64){0};
-}
-
-/* ---- small floating types: see convert.c
- *  ------------------------------------------------------ */
-
-/** f16, fp8e4m3, fp8e5m2 as in convert.c. */
-typedef struct small {
-    int fraction_bits;
-    int bias;
-    int sign_bit;
-    int32_t special;
-    int32_t infinity;
-    uint32_t nan;
-} small_t;
-
-#define SMALL_F16     ((small_t){10, 15, 15, 0x7c00, 0x7c00, 0x7e00})
-#define SMALL_FP8E4M3 ((small_t){3, 7, 7, 0x7f, 0x7e, 0x7f})
-#define SMALL_FP8E5M2 ((small_t){2, 15, 7, 0x7c, 0x7c, 0x7e})
-
-INLINE vec_t small_decode(small_t type, v_u32 code)
-{
-    const int shift = 23 - type.fraction_bits;
-    const uint32_t rebase = (uint32_t)(127 - type.bias) << 23;
-    const v_u32 sign = (code >> type.sign_bit) << 31;
-    const v_u32 magnitude = code & ((UINT32_C(1) << type.sign_bit) - 1);
-    const v_u32 shifted = magnitude << shift;
-    const vec_t is_special = (vec_t)((v_i32)magnitude >= type.special);
-    const vec_t is_nan = (vec_t)((v_i32)magnitude > type.infinity);
-    const vec_t is_subnormal =
-        (vec_t)((v_i32)magnitude < (int32_t)(UINT32_C(1) << type.fraction_bits));
-    const v_u32 one = splat_u32(rebase + (UINT32_C(1) << 23)); // the smallest normal value
-    const vec_t subnormal = (vec_t)((v_f32)(shifted + one) - (v_f32)one); // exact
-    const vec_t special = (vec_t)(shifted | 0x7f800000) | (is_nan & (vec_t)splat_u32(0x00400000));
-    vec_t v = select_bits(is_subnormal, subnormal, (vec_t)(shifted + rebase));
-
-    v = select_bits(is_special, special, v);
-    return v | (vec_t)sign;
-}
-
-INLINE v_u32 small_encode(small_t type, v_u32 bits)
-{
-    const int shift = 23 - type.fraction_bits;
-    const uint32_t rebase = (uint32_t)(127 - type.bias) << 23;
-    const uint32_t magic = (uint32_t)(127 + 1 - type.bias - type.fraction_bits + 23) << 23;
-    const v_u32 sign = (bits >> 31) << type.sign_bit;
-    const v_u32 magnitude = bits & 0x7fffffff;
-    const v_u32 rebased = magnitude - rebase;
-    const v_u32 normal =
-        (rebased + ((UINT32_C(1) << (shift - 1)) - 1) + ((rebased >> shift) & 1)) >> shift;
-    // the last bit of `magic` is worth the smallest subnormal: the sum is rounded there
-    const v_u32 subnormal = (v_u32)((v_f32)magnitude + (v_f32)splat_u32(magic)) - magic;
-    const vec_t is_subnormal = (vec_t)((v_i32)magnitude < (int32_t)(rebase + (1 << 23)));
-    const vec_t is_nan = (vec_t)((v_i32)magnitude > 0x7f800000);
-    const vec_t code = select_bits(is_subnormal, (vec_t)subnormal, (vec_t)normal);
-    const vec_t is_special = (vec_t)((v_i32)code >= type.special);
-    const bool has_infinity = type.infinity == type.special;
-    const vec_t nan = (vec_t)splat_u32(type.nan);
-    const vec_t beyond =
-        has_infinity ? ((vec_t)sign | (vec_t)splat_u32((uint32_t)type.infinity)) : nan;
-    const vec_t v = select_bits(is_special, beyond, code | (vec_t)sign);
-
-    return (v_u32)select_bits(is_nan, nan, v);
-}
-
-#ifndef HKI_F16_LOAD
-#    define HKI_F16_LOAD(h)  ((v_f32)small_decode(SMALL_F16, __builtin_convertvector(h, v_u32)))
-#    define HKI_F16_STORE(v) HKI_NARROW_16(small_encode(SMALL_F16, (v_u32)(v)))
-#endif
-#ifndef HKI_NARROW_16
-#    define HKI_NARROW_16(v) __builtin_convertvector((v_u32)(v), half_u16)
-#    define HKI_WIDEN_16(h)  __builtin_convertvector(h, v_u32)
-#endif
-
-/* ---- loads and stores: between memory and accumulators, a vector or one element
- *  ---------------- */
-
-/** Bytes of an element in memory, and of its accumulator. */
-enum {
-    BYTES_w8 = 1,
-    ACC_w8 = 1,
-    BYTES_w32 = 4,
-    ACC_w32 = 4,
-    BYTES_w64 = 8,
-    ACC_w64 = 8,
-    BYTES_truth = 1,
-    ACC_truth = 1,
-    BYTES_f16 = 2,
-    ACC_f16 = 4,
-    BYTES_bf16 = 2,
-    ACC_bf16 = 4,
-    BYTES_fp8e4m3 = 1,
-    ACC_fp8e4m3 = 4,
-    BYTES_fp8e5m2 = 1,
-    ACC_fp8e5m2 = 4,
-};
-
-#define MEMORY_IS(name, vector, element)            \
-    INLINE vec_t load_##name(const char *from)      \
-    {                                               \
-        vec_t v;                                    \
-                                                    \
-        memcpy(&v, from, sizeof(v));                \
-        return v;                                   \
-    }                                               \
-    INLINE vec_t load_##name##_1(const char *from)  \
-    {                                               \
-        element x;                                  \
-                                                    \
-        memcpy(&x, from, sizeof(x));                \
-        return (vec_t)(vector){x};                  \
-    }                                               \
-    INLINE void store_##name(char *to, vec_t v)     \
-    {                                               \
-        memcpy(to, &v, sizeof(v));                  \
-    }                                               \
-    INLINE void store_##name##_1(char *to, vec_t v) \
-    {                                               \
-        const element x = ((vector)v)[0];           \
-                                                    \
-        memcpy(to, &x, sizeof(x));                  \
-    }
-
-/** The same through `packed`, a narrower vector, and decode() and encode(). */
-#define MEMORY_PACKED(name, packed, element, decode, encode) \
-    INLINE vec_t load_##name(const char *from)               \
-    {                                                        \
-        packed p;                                            \
-                                                             \
-        memcpy(&p, from, sizeof(p));                         \
-        return decode(p);                                    \
-    }                                                        \
-    INLINE vec_t load_##name##_1(const char *from)           \
-    {                                                        \
-        element x;                                           \
-                                                             \
-        memcpy(&x, from, sizeof(x));                         \
-        return decode((packed){x});                          \
-    }                                                        \
-    INLINE void store_##name(char *to, vec_t v)              \
-    {                                                        \
-        const packed p = encode(v);                          \
-                                                             \
-        memcpy(to, &p, sizeof(p));                           \
-    }                                                        \
-    INLINE void store_##name##_1(char *to, vec_t v)          \
-    {                                                        \
-        const element x = encode(v)[0];                      \
-                                                             \
-        memcpy(to, &x, sizeof(x));                           \
-    }
-
-#define WIDEN(p)          __builtin_convertvector(p, v_u32)
-#define NARROW_8(v)       __builtin_convertvector((v_u32)(v), quarter_u8)
-#define DECODE_F16(p)     ((vec_t)HKI_F16_LOAD(p))
-#define ENCODE_F16(v)     HKI_F16_STORE((v_f32)(v))
-#define DECODE_BF16(p)    ((vec_t)(HKI_WIDEN_16(p) << 16))
-#define ENCODE_BF16(v)    HKI_NARROW_16(bf16_round((v_u32)(v)))
-#define DECODE_FP8E4M3(p) small_decode(SMALL_FP8E4M3, WIDEN(p))
-#define ENCODE_FP8E4M3(v) NARROW_8(small_encode(SMALL_FP8E4M3, (v_u32)(v)))
-#define DECODE_FP8E5M2(p) small_decode(SMALL_FP8E5M2, WIDEN(p))
-#define ENCODE_FP8E5M2(v) NARROW_8(small_encode(SMALL_FP8E5M2, (v_u32)(v)))
-
-/** The upper halves, rounded. The NaN of quiet_f32() comes out right without a test. */
-INLINE v_u32 bf16_round(v_u32 bits)
-{
-    return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-}
-
-MEMORY_IS(w8, v_u8, uint8_t)
-MEMORY_IS(w32, v_u32, uint32_t)
-MEMORY_IS(w64, v_u64, uint64_t)
-MEMORY_PACKED(f16, half_u16, uint16_t, DECODE_F16, ENCODE_F16)
-MEMORY_PACKED(bf16, half_u16, uint16_t, DECODE_BF16, ENCODE_BF16)
-MEMORY_PACKED(fp8e4m3, quarter_u8, uint8_t, DECODE_FP8E4M3, ENCODE_FP8E4M3)
-MEMORY_PACKED(fp8e5m2, quarter_u8, uint8_t, DECODE_FP8E5M2, ENCODE_FP8E5M2)
-
-INLINE vec_t truth_of(vec_t v)
-{
-    return (vec_t)(((v_u8)v != 0) & 1);
-}
-
-#define load_truth(from)     truth_of(load_w8(from))
-#define load_truth_1(from)   truth_of(load_w8_1(from))
-#define store_truth(to, v)   store_w8(to, v)
-#define store_truth_1(to, v) store_w8_1(to, v)
-
-/* ---- operations
- *  ------------------------------------------------------------------------------- */
-
-/** The one NaN for every NaN. */
-INLINE vec_t quiet_f32(vec_t v)
-{
-    return select_bits((vec_t)((v_f32)v == (v_f32)v), v, (vec_t)splat_u32(0x7fc00000));
-}
-
-INLINE vec_t quiet_f64(vec_t v)
-{
-    return select_bits((vec_t)((v_f64)v == (v_f64)v), v,
-                       (vec_t)splat_u64(UINT64_C(0x7ff8000000000000)));
-}
+/* ---- operations ---------------------------------------------------------------------------- */
 
 #define as_it_is(v) (v)
 
@@ -266,7 +31,6 @@ BINARY(sum_w32, v_u32, +)
 BINARY(sum_w64, v_u64, +)
 BINARY(sum_f32, v_f32, +)
 BINARY(sum_f64, v_f64, +)
-BINARY(prod_w8, v_u8, *)
 BINARY(prod_w32, v_u32, *)
 BINARY(prod_w64, v_u64, *)
 BINARY(prod_f32, v_f32, *)
@@ -275,254 +39,347 @@ BINARY(band, v_u64, &)
 BINARY(bor, v_u64, |)
 BINARY(bxor, v_u64, ^)
 
-#define INT_EXTREMA(type)                                             \
-    INLINE vec_t min_##type(vec_t a, vec_t b)                         \
-    {                                                                 \
-        return select_bits((vec_t)((v_##type)a < (v_##type)b), a, b); \
-    }                                                                 \
-    INLINE vec_t max_##type(vec_t a, vec_t b)                         \
-    {                                                                 \
-        return select_bits((vec_t)((v_##type)a > (v_##type)b), a, b); \
+/** Bytes two by two: the low byte of a 16-bit product needs only the low bytes. */
+INLINE vec_t prod_w8(vec_t a, vec_t b)
+{
+    const v_u16 even = (v_u16)a * (v_u16)b;
+    const v_u16 odd = ((v_u16)a >> 8) * ((v_u16)b & 0xff00); // the product is in the upper byte
+
+    return (vec_t)((even & 0xff) | odd);
+}
+
+#define EXTREMA(type)                         \
+    INLINE vec_t min_##type(vec_t a, vec_t b) \
+    {                                         \
+        return (vec_t)HKI_MIN_##type(a, b);   \
+    }                                         \
+    INLINE vec_t max_##type(vec_t a, vec_t b) \
+    {                                         \
+        return (vec_t)HKI_MAX_##type(a, b);   \
     }
 
-INT_EXTREMA(i8)
-INT_EXTREMA(u8)
-INT_EXTREMA(i32)
-INT_EXTREMA(u32)
-INT_EXTREMA(i64)
-INT_EXTREMA(u64)
-
-#ifndef HKI_MIN_F32
-#    define HKI_MIN_F32(a, b) select_bits((vec_t)((a) < (b)), (vec_t)(a), (vec_t)(b))
-#    define HKI_MAX_F32(a, b) select_bits((vec_t)((a) > (b)), (vec_t)(a), (vec_t)(b))
-#    define HKI_MIN_F64(a, b) HKI_MIN_F32(a, b)
-#    define HKI_MAX_F64(a, b) HKI_MAX_F32(a, b)
-#endif
+EXTREMA(i8)
+EXTREMA(u8)
+EXTREMA(i16)
+EXTREMA(i32)
+EXTREMA(u32)
+EXTREMA(i64)
+EXTREMA(u64)
 
 /*
  * Both orders of the operands give the same value unless they are zeros of different sign, where
- * "or" finds the -0 and "and" the +0, or one is NaN: "or" keeps it, "and" needs the mask.
+ * "or" finds the -0, or one is NaN: "or" keeps it. The greatest is the least of the numbers with
+ * the other sign, see load_minus32().
  */
-#define FLOAT_EXTREMA(type, min, max)                                                     \
-    INLINE vec_t min_##type(vec_t left, vec_t right)                                      \
-    {                                                                                     \
-        const v_##type a = (v_##type)left;                                                \
-        const v_##type b = (v_##type)right;                                               \
-                                                                                          \
-        return (vec_t)min(a, b) | (vec_t)min(b, a);                                       \
-    }                                                                                     \
-    INLINE vec_t max_##type(vec_t left, vec_t right)                                      \
-    {                                                                                     \
-        const v_##type a = (v_##type)left;                                                \
-        const v_##type b = (v_##type)right;                                               \
-                                                                                          \
-        return ((vec_t)max(a, b) & (vec_t)max(b, a)) | (vec_t)(a != a) | (vec_t)(b != b); \
-    }
+#ifndef HKI_LEAST_F32
+#    define HKI_LEAST_F32(a, b) ((vec_t)HKI_MIN_F32(a, b) | (vec_t)HKI_MIN_F32(b, a))
+#    define HKI_LEAST_F64(a, b) ((vec_t)HKI_MIN_F64(a, b) | (vec_t)HKI_MIN_F64(b, a))
+#endif
 
-FLOAT_EXTREMA(f32, HKI_MIN_F32, HKI_MAX_F32)
-FLOAT_EXTREMA(f64, HKI_MIN_F64, HKI_MAX_F64)
-
-/* ---- loops over n sources
- *  ----------------------------------------------------------------------- */
-
-#define AT(s)            (from[s] + i * in_bytes)
-#define TREE_2(l, op, s) op(l(AT(s)), l(AT((s) + 1)))
-#define TREE_4(l, op, s) op(TREE_2(l, op, s), TREE_2(l, op, (s) + 2))
-#define TREE_OF_2(l, op) TREE_2(l, op, 0)
-#define TREE_OF_3(l, op) op(TREE_2(l, op, 0), l(AT(2)))
-#define TREE_OF_4(l, op) TREE_4(l, op, 0)
-#define TREE_OF_8(l, op) op(TREE_4(l, op, 0), TREE_4(l, op, 4))
-
-/** dst[i] = quiet(tree of N sources), `in` and `out` naming loads and stores. */
-#define LOOP(name, N, in, out, op, quiet)                                                    \
-    static void name##_of_##N(char *dst, const void *const *sources, size_t count)           \
-    {                                                                                        \
-        const size_t lanes = HKI_VECTOR_BYTES / ACC_##in;                                    \
-        const size_t in_bytes = BYTES_##in;                                                  \
-        const size_t out_bytes = BYTES_##out;                                                \
-        const char *from[N];                                                                 \
-        size_t i = 0;                                                                        \
-                                                                                             \
-        for (int s = 0; s < N; s++) {                                                        \
-            from[s] = sources[s];                                                            \
-        }                                                                                    \
-        if (count < lanes) {                                                                 \
-            for (; i < count; i++) {                                                         \
-                store_##out##_1(dst + i * out_bytes, quiet(TREE_OF_##N(load_##in##_1, op))); \
-            }                                                                                \
-            return;                                                                          \
-        }                                                                                    \
-        i = count - lanes;                                                                   \
-        const vec_t last = quiet(TREE_OF_##N(load_##in, op));                                \
-        for (i = 0; i + lanes < count; i += lanes) {                                         \
-            store_##out(dst + i * out_bytes, quiet(TREE_OF_##N(load_##in, op)));             \
-        }                                                                                    \
-        store_##out(dst + (count - lanes) * out_bytes, last);                                \
-    }
-
-/** n = 2 only. */
-#define PAIR(name, in, op, quiet)                                                \
-    LOOP(name, 2, in, in, op, quiet)                                             \
-    static void name(void *dst, const void *const *sources, int n, size_t count) \
-    {                                                                            \
-        (void)n;                                                                 \
-        name##_of_2(dst, sources, count);                                        \
-    }
-
-/** n = 2, 3, 4, 8. */
-#define WIDE(name, in, out, op, quiet)                                           \
-    LOOP(name, 2, in, out, op, quiet)                                            \
-    LOOP(name, 3, in, out, op, quiet)                                            \
-    LOOP(name, 4, in, out, op, quiet)                                            \
-    LOOP(name, 8, in, out, op, quiet)                                            \
-    static void name(void *dst, const void *const *sources, int n, size_t count) \
-    {                                                                            \
-        if (n == 2) {                                                            \
-            name##_of_2(dst, sources, count);                                    \
-        } else if (n == 3) {                                                     \
-            name##_of_3(dst, sources, count);                                    \
-        } else if (n == 4) {                                                     \
-            name##_of_4(dst, sources, count);                                    \
-        } else {                                                                 \
-            name##_of_8(dst, sources, count);                                    \
-        }                                                                        \
-    }
-
-/** The three forms of a small floating type with leaves; partial to partial is that of f32. */
-#define SMALL(type, op)                                     \
-    WIDE(type##_##op##_ll, type, type, op##_f32, quiet_f32) \
-    WIDE(type##_##op##_lp, type, w32, op##_f32, quiet_f32)  \
-    WIDE(type##_##op##_pl, w32, type, op##_f32, quiet_f32)
-
-WIDE(f32_sum, w32, w32, sum_f32, quiet_f32)
-WIDE(f32_min, w32, w32, min_f32, quiet_f32)
-WIDE(f32_max, w32, w32, max_f32, quiet_f32)
-WIDE(f64_sum, w64, w64, sum_f64, quiet_f64)
-WIDE(f64_min, w64, w64, min_f64, quiet_f64)
-WIDE(f64_max, w64, w64, max_f64, quiet_f64)
-SMALL(f16, sum)
-SMALL(f16, min)
-SMALL(f16, max)
-SMALL(bf16, sum)
-SMALL(bf16, min)
-SMALL(bf16, max)
-PAIR(f32_prod, w32, prod_f32, quiet_f32)
-PAIR(f64_prod, w64, prod_f64, quiet_f64)
-PAIR(w8_sum, w8, sum_w8, as_it_is)
-PAIR(w32_sum, w32, sum_w32, as_it_is)
-PAIR(w64_sum, w64, sum_w64, as_it_is)
-PAIR(w8_prod, w8, prod_w8, as_it_is)
-PAIR(w32_prod, w32, prod_w32, as_it_is)
-PAIR(w64_prod, w64, prod_w64, as_it_is)
-PAIR(w8_band, w8, band, as_it_is)
-PAIR(w32_band, w32, band, as_it_is)
-PAIR(w64_band, w64, band, as_it_is)
-PAIR(w8_bor, w8, bor, as_it_is)
-PAIR(w32_bor, w32, bor, as_it_is)
-PAIR(w64_bor, w64, bor, as_it_is)
-PAIR(w8_bxor, w8, bxor, as_it_is)
-PAIR(w32_bxor, w32, bxor, as_it_is)
-PAIR(w64_bxor, w64, bxor, as_it_is)
-PAIR(i8_min, w8, min_i8, as_it_is)
-PAIR(i8_max, w8, max_i8, as_it_is)
-PAIR(u8_min, w8, min_u8, as_it_is)
-PAIR(u8_max, w8, max_u8, as_it_is)
-PAIR(i32_min, w32, min_i32, as_it_is)
-PAIR(i32_max, w32, max_i32, as_it_is)
-PAIR(u32_min, w32, min_u32, as_it_is)
-PAIR(u32_max, w32, max_u32, as_it_is)
-PAIR(i64_min, w64, min_i64, as_it_is)
-PAIR(i64_max, w64, max_i64, as_it_is)
-PAIR(u64_min, w64, min_u64, as_it_is)
-PAIR(u64_max, w64, max_u64, as_it_is)
-PAIR(bool_and, truth, band, as_it_is)
-PAIR(bool_or, truth, bor, as_it_is)
-PAIR(bool_xor, truth, bxor, as_it_is)
-
-/* ---- loops over one source
- *  ---------------------------------------------------------------------- */
-
-/** dst[i] = map(source[i]); `map` may use the locals of `name`'s other arguments. */
-#define MAP_BODY(in, out, map)                                                                \
-    const size_t lanes = HKI_VECTOR_BYTES / ACC_##in;                                         \
-    char *const to = dst;                                                                     \
-    const char *const from = source;                                                          \
-                                                                                              \
-    if (count < lanes) {                                                                      \
-        for (size_t i = 0; i < count; i++) {                                                  \
-            store_##out##_1(to + i * BYTES_##out, map(load_##in##_1(from + i * BYTES_##in))); \
-        }                                                                                     \
-        return;                                                                               \
-    }                                                                                         \
-    const vec_t last = map(load_##in(from + (count - lanes) * BYTES_##in));                   \
-    for (size_t i = 0; i + lanes < count; i += lanes) {                                       \
-        store_##out(to + i * BYTES_##out, map(load_##in(from + i * BYTES_##in)));             \
-    }                                                                                         \
-    store_##out(to + (count - lanes) * BYTES_##out, last);
-
-#define CONVERT(name, in, out, map)                               \
-    static void name(void *dst, const void *source, size_t count) \
-    {                                                             \
-        MAP_BODY(in, out, map)                                    \
-    }
-
-#define SCALE(name, in, out, factor_t, convert, map)                         \
-    static void name(void *dst, const void *source, size_t count, double by) \
-    {                                                                        \
-        const factor_t factor = convert(by);                                 \
-                                                                             \
-        MAP_BODY(in, out, map)                                               \
-    }
-
-/** The factor as an integer; hki_reduction_check() lets only exact ones through. */
-INLINE uint64_t int_factor(double by)
+INLINE vec_t min_f32(vec_t a, vec_t b)
 {
-    return by < 0 ? (uint64_t)(int64_t)by : (uint64_t)by;
+    return (vec_t)HKI_LEAST_F32((v_f32)a, (v_f32)b);
 }
 
-#define FACTOR_8(by)   ((uint8_t)int_factor(by))
-#define FACTOR_32(by)  ((uint32_t)int_factor(by))
-#define FACTOR_F32(by) ((float)(by))
-#define TIMES_8(v)     ((vec_t)((v_u8)(v)*factor))
-#define TIMES_32(v)    ((vec_t)((v_u32)(v)*factor))
-#define TIMES_64(v)    ((vec_t)((v_u64)(v)*factor))
-#define TIMES_F32(v)   quiet_f32((vec_t)((v_f32)(v)*factor))
-#define TIMES_F64(v)   quiet_f64((vec_t)((v_f64)(v)*factor))
-#define DIVIDED_F32(v) quiet_f32((vec_t)((v_f32)(v) / factor))
-#define DIVIDED_F64(v) quiet_f64((vec_t)((v_f64)(v) / factor))
+INLINE vec_t min_f64(vec_t a, vec_t b)
+{
+    return (vec_t)HKI_LEAST_F64((v_f64)a, (v_f64)b);
+}
 
-#define SMALL_CONVERT(type)                     \
-    CONVERT(type##_load, type, w32, as_it_is)   \
-    CONVERT(type##_store, w32, type, quiet_f32) \
-    SCALE(type##_scale, type, w32, float, FACTOR_F32, TIMES_F32)
-
-SMALL_CONVERT(f16)
-SMALL_CONVERT(bf16)
-SMALL_CONVERT(fp8e4m3)
-SMALL_CONVERT(fp8e5m2)
-CONVERT(bool_load, truth, truth, as_it_is)
-SCALE(w8_scale, w8, w8, uint8_t, FACTOR_8, TIMES_8)
-SCALE(w32_scale, w32, w32, uint32_t, FACTOR_32, TIMES_32)
-SCALE(w64_scale, w64, w64, uint64_t, int_factor, TIMES_64)
-SCALE(f32_scale, w32, w32, float, FACTOR_F32, TIMES_F32)
-SCALE(f64_scale, w64, w64, double, as_it_is, TIMES_F64)
-SCALE(f32_divide, w32, w32, float, FACTOR_F32, DIVIDED_F32)
-SCALE(f64_divide, w64, w64, double, as_it_is, DIVIDED_F64)
-
-/* ---- the table
- *  ---------------------------------------------------------------------------------- */
-
-#define ALL_FORMS(fn)  \
-    {                  \
-        fn, fn, fn, fn \
+#define BINARY_X2(op)                                             \
+    INLINE two_t op##_x2(two_t left, two_t right)                 \
+    {                                                             \
+        return (two_t){op(left.a, right.a), op(left.b, right.b)}; \
     }
-#define PARTIAL_FORM(fn)     \
-    {                        \
-        NULL, NULL, NULL, fn \
+
+BINARY_X2(sum_f32)
+BINARY_X2(prod_f32)
+
+/* ---- what finishes a result ---------------------------------------------------------------- */
+
+#define minus_f32(v) quiet_f32((v) ^ (vec_t)splat_u32(0x80000000))
+#define minus_f64(v) quiet_f64((v) ^ (vec_t)splat_u64(UINT64_C(1) << 63))
+
+/** Upper halves of 32-bit products. */
+INLINE v_u32 mulhi_u32(v_u32 x, uint64_t by)
+{
+    const v_u64 factor = splat_u64(by);
+    const v_u64 even = (v_u64)HKI_MUL_EVEN(x, factor) >> 32;
+    const v_u64 odd = (v_u64)HKI_MUL_EVEN((v_u64)x >> 32, factor);
+
+    return (v_u32)(even | (odd & UINT64_C(0xffffffff00000000)));
+}
+
+/** Upper halves of 64-bit products. */
+INLINE v_u64 mulhi_u64(v_u64 x, uint64_t by)
+{
+    const v_u64 low = splat_u64(by & 0xffffffff);
+    const v_u64 high = splat_u64(by >> 32);
+    const v_u64 upper = x >> 32;
+    const v_u64 first = (v_u64)HKI_MUL_EVEN(upper, low) + ((v_u64)HKI_MUL_EVEN(x, low) >> 32);
+    const v_u64 second = (v_u64)HKI_MUL_EVEN(x, high) + (first & 0xffffffff);
+
+    return (v_u64)HKI_MUL_EVEN(upper, high) + (first >> 32) + (second >> 32);
+}
+
+/*
+ * Division by an integer d >= 2. Bytes: the product by 2^16 / d, rounded up, has the quotient in
+ * its upper half, since the error is below 2^8 / 2^16, less than the 1/d by which a quotient with a
+ * fraction misses the next integer (for d > 2^8 every quotient is 0, and comes out so). N = 32 or
+ * 64 bits: Granlund and Montgomery 1994, doi 10.1145/178243.178249, figure 4.1: with l = ceil(log2
+ * d), m = floor(2^N (2^l - d) / d) + 1, t the upper half of m x, it is (t + (x - t) / 2) / 2^(l-1).
+ */
+INLINE v_u8 divide_u8(v_u8 x, hki_factor_t f)
+{
+    const vec_t magic = (vec_t)splat_u16((uint16_t)f.magic);
+    const vec_t even = (vec_t)((v_u16)x & 0xff);
+    const vec_t odd = (vec_t)((v_u16)x >> 8);
+
+    return (v_u8)((v_u16)HKI_MULHI_U16(even, magic) | (v_u16)HKI_MULHI_U16(odd, magic) << 8);
+}
+
+INLINE v_u32 divide_u32(v_u32 x, hki_factor_t f)
+{
+    const v_u32 t = mulhi_u32(x, f.magic);
+
+    return (t + ((x - t) >> 1)) >> f.shift;
+}
+
+INLINE v_u64 divide_u64(v_u64 x, hki_factor_t f)
+{
+    const v_u64 t = mulhi_u64(x, f.magic);
+
+    return (t + ((x - t) >> 1)) >> f.shift;
+}
+
+/** The quotient of the magnitudes with the sign of x: toward zero. */
+#define DIVIDE_SIGNED(bits)                                               \
+    INLINE v_i##bits divide_i##bits(v_i##bits x, hki_factor_t f)          \
+    {                                                                     \
+        const v_u##bits sign = (v_u##bits)(x < 0);                        \
+        const v_u##bits magnitude = ((v_u##bits)x ^ sign) - sign;         \
+                                                                          \
+        return (v_i##bits)((divide_u##bits(magnitude, f) ^ sign) - sign); \
     }
-#define SMALL_FORMS(fn, op)                                      \
-    {                                                            \
-        fn##_##op##_ll, fn##_##op##_lp, fn##_##op##_pl, f32_##op \
+
+DIVIDE_SIGNED(8)
+DIVIDE_SIGNED(32)
+DIVIDE_SIGNED(64)
+
+INLINE two_t divide_x2(two_t acc, float by)
+{
+    return (two_t){(vec_t)((v_f32)acc.a / by), (vec_t)((v_f32)acc.b / by)};
+}
+
+INLINE two_t quiet_x2(two_t acc)
+{
+    return (two_t){quiet_f32(acc.a), quiet_f32(acc.b)};
+}
+
+/** These use `f`, the factor of the loop. */
+#define divided_i8(v)      ((vec_t)divide_i8((v_i8)(v), f))
+#define divided_u8(v)      ((vec_t)divide_u8((v_u8)(v), f))
+#define divided_i32(v)     ((vec_t)divide_i32((v_i32)(v), f))
+#define divided_u32(v)     ((vec_t)divide_u32((v_u32)(v), f))
+#define divided_i64(v)     ((vec_t)divide_i64((v_i64)(v), f))
+#define divided_u64(v)     ((vec_t)divide_u64((v_u64)(v), f))
+#define divided_f32(v)     quiet_f32((vec_t)((v_f32)(v) / (float)f.value))
+#define divided_f64(v)     quiet_f64((vec_t)((v_f64)(v) / f.value))
+#define divided_x2(acc)    divide_x2(acc, (float)f.value)
+#define times_w8(v)        prod_w8(v, (vec_t)splat_u8((uint8_t)f.integer))
+#define times_w32(v)       ((vec_t)((v_u32)(v) * (uint32_t)f.integer))
+#define times_w64(v)       ((vec_t)((v_u64)(v)*f.integer))
+#define times_f32(v)       quiet_f32((vec_t)((v_f32)(v) * (float)f.value))
+#define times_2(acc)       times_x2(acc, (float)f.value)
+#define times_2_quiet(acc) quiet_x2(times_2(acc))
+#define times_f64(v)       quiet_f64((vec_t)((v_f64)(v)*f.value))
+
+/** Formats to read: scaled. */
+#define FORMAT_TIMES(name, in) enum { BYTES_##name = BYTES_##in, LANES_##name = LANES_##in };
+
+#define load_w8_times(from)        times_w8(load_w8(from))
+#define load_w32_times(from)       times_w32(load_w32(from))
+#define load_w64_times(from)       times_w64(load_w64(from))
+#define load_f32_times(from)       ((vec_t)((v_f32)load_w32(from) * (float)f.value))
+#define load_f64_times(from)       ((vec_t)((v_f64)load_w64(from) * f.value))
+#define load_f16_times(from)       ((vec_t)((v_f32)load_f16(from) * (float)f.value))
+#define load_bf16x2_times(from)    times_2(load_bf16x2(from))
+#define load_fp8e4m3x2_times(from) times_2(load_fp8e4m3x2(from))
+#define load_fp8e5m2x2_times(from) times_2(load_fp8e5m2x2(from))
+FORMAT_TIMES(w8_times, w8)
+FORMAT_TIMES(w32_times, w32)
+FORMAT_TIMES(w64_times, w64)
+FORMAT_TIMES(f32_times, w32)
+FORMAT_TIMES(f64_times, w64)
+FORMAT_TIMES(f16_times, f16)
+FORMAT_TIMES(bf16x2_times, bf16x2)
+FORMAT_TIMES(fp8e4m3x2_times, fp8e4m3x2)
+FORMAT_TIMES(fp8e5m2x2_times, fp8e5m2x2)
+
+/* ---- loops --------------------------------------------------------------------------------- */
+
+#define AT(s)            ((const char *)sources[s] + at)
+#define TREE_2(l, op, s) op(l(AT(s)), l(AT((s) + 1)))
+#define TREE_3(l, op, s) op(TREE_2(l, op, s), l(AT((s) + 2)))
+#define TREE_4(l, op, s) op(TREE_2(l, op, s), TREE_2(l, op, (s) + 2))
+#define TREE_OF_1(l, op) l(AT(0))
+#define TREE_OF_2(l, op) TREE_2(l, op, 0)
+#define TREE_OF_3(l, op) TREE_3(l, op, 0)
+#define TREE_OF_4(l, op) TREE_4(l, op, 0)
+#define TREE_OF_5(l, op) op(TREE_4(l, op, 0), l(AT(4)))
+#define TREE_OF_6(l, op) op(TREE_4(l, op, 0), TREE_2(l, op, 4))
+#define TREE_OF_7(l, op) op(TREE_4(l, op, 0), TREE_3(l, op, 4))
+#define TREE_OF_8(l, op) op(TREE_4(l, op, 0), TREE_4(l, op, 4))
+
+/** For N sources: a hki_steps_fn. */
+#define STEPS(name, N, in, out, op, finish)                                                   \
+    static void name##_of_##N(char *dst, const void *const *source_list, size_t nsteps,       \
+                              const hki_factor_t *factor)                                     \
+    {                                                                                         \
+        const hki_factor_t f = *factor;                                                       \
+        const char *sources[N];                                                               \
+                                                                                              \
+        (void)f;                                                                              \
+        for (int s = 0; s < N; s++) {                                                         \
+            sources[s] = source_list[s];                                                      \
+        }                                                                                     \
+        for (size_t i = 0; i < nsteps; i++) {                                                 \
+            const size_t at = i * (size_t)(LANES_##in * BYTES_##in);                          \
+            const __typeof__(load_##in(sources[0])) acc = finish(TREE_OF_##N(load_##in, op)); \
+            store_##out(dst + i * (size_t)(LANES_##in * BYTES_##out), acc);                   \
+        }                                                                                     \
+    }
+
+#define SIZES_OF(in, out) .step = LANES_##in, .in_bytes = BYTES_##in, .out_bytes = BYTES_##out
+
+/** n = 1: load, store, scale, divide. */
+#define SINGLE(name, in, out, finish)     \
+    STEPS(name, 1, in, out, none, finish) \
+    static const hki_loop_t name = {.of = {[1] = name##_of_1}, SIZES_OF(in, out)};
+
+/** n = 2 only. */
+#define PAIR(name, in, out, op, finish) \
+    STEPS(name, 2, in, out, op, finish) \
+    static const hki_loop_t name = {.of = {[2] = name##_of_2}, SIZES_OF(in, out)};
+
+/** n = 2 to 8: the functions, and a loop of them. */
+#define STEPS_2_TO_8(name, in, out, op, finish) \
+    STEPS(name, 2, in, out, op, finish)         \
+    STEPS(name, 3, in, out, op, finish)         \
+    STEPS(name, 4, in, out, op, finish)         \
+    STEPS(name, 5, in, out, op, finish)         \
+    STEPS(name, 6, in, out, op, finish)         \
+    STEPS(name, 7, in, out, op, finish)         \
+    STEPS(name, 8, in, out, op, finish)
+#define LOOP_OF(name, steps, in, out)                                                            \
+    static const hki_loop_t name = {.of = {NULL, NULL, steps##_of_2, steps##_of_3, steps##_of_4, \
+                                           steps##_of_5, steps##_of_6, steps##_of_7,             \
+                                           steps##_of_8},                                        \
+                                    SIZES_OF(in, out)};
+#define LOOP(name, in, out, op, finish)     \
+    STEPS_2_TO_8(name, in, out, op, finish) \
+    LOOP_OF(name, name, in, out)
+
+#define INTEGER(type, width)                                    \
+    LOOP(type##_min, width, width, min_##type, as_it_is)        \
+    LOOP(type##_max, width, width, max_##type, as_it_is)        \
+    LOOP(type##_avg, width, width, sum_##width, divided_##type) \
+    SINGLE(type##_divide, width, width, divided_##type)
+#define WRAPPING(width)                                      \
+    LOOP(width##_sum, width, width, sum_##width, as_it_is)   \
+    LOOP(width##_prod, width, width, prod_##width, as_it_is) \
+    SINGLE(width##_scale, width, width, times_##width)       \
+    LOOP(width##_premulsum, width##_times, width, sum_##width, as_it_is)
+/** Bits do not know how wide their elements are. */
+#define BITWISE(op)                               \
+    STEPS_2_TO_8(bits_##op, w8, w8, op, as_it_is) \
+    LOOP_OF(w8_##op, bits_##op, w8, w8)           \
+    LOOP_OF(w32_##op, bits_##op, w32, w32)        \
+    LOOP_OF(w64_##op, bits_##op, w64, w64)
+#define FLOATING(type, width, minus)                                      \
+    LOOP(type##_sum, width, width, sum_##type, quiet_##type)              \
+    LOOP(type##_prod, width, width, prod_##type, quiet_##type)            \
+    LOOP(type##_min, width, width, min_##type, quiet_##type)              \
+    LOOP(type##_max, minus, width, min_##type, minus_##type)              \
+    LOOP(type##_avg, width, width, sum_##type, divided_##type)            \
+    SINGLE(type##_scale, width, width, times_##type)                      \
+    LOOP(type##_premulsum, type##_times, width, sum_##type, quiet_##type) \
+    SINGLE(type##_divide, width, width, divided_##type)
+#define EXTREMA_EXACT(type, lanes)                                         \
+    LOOP(type##_min_ll, type##_least, type##_least, min_##lanes, as_it_is) \
+    LOOP(type##_max_ll, type##_greatest, type##_greatest, max_##lanes, as_it_is)
+/** `one` is a format of one vector of f32 with elements in order. */
+#define SMALL_16(type, one)                             \
+    LOOP(type##_sum_lp, one, w32, sum_f32, quiet_f32)   \
+    LOOP(type##_prod_lp, one, w32, prod_f32, quiet_f32) \
+    PAIR(type##_sum_pl, w32, one, sum_f32, quiet_f32)   \
+    PAIR(type##_prod_pl, w32, one, prod_f32, quiet_f32) \
+    SINGLE(type##_load, one, w32, as_it_is)             \
+    SINGLE(type##_store, w32, one, quiet_f32)           \
+    SINGLE(type##_scale, one, w32, times_f32)           \
+    EXTREMA_EXACT(type, i16)
+#define SMALL_8(type, two)                                  \
+    LOOP(type##_sum_lp, two, f32x2, sum_f32_x2, quiet_x2)   \
+    LOOP(type##_prod_lp, two, f32x2, prod_f32_x2, quiet_x2) \
+    PAIR(type##_sum_pl, f32x2, two, sum_f32_x2, as_it_is)   \
+    PAIR(type##_prod_pl, f32x2, two, prod_f32_x2, as_it_is) \
+    SINGLE(type##_load, two, f32x2, as_it_is)               \
+    SINGLE(type##_store, f32x2, two, as_it_is)              \
+    SINGLE(type##_scale, two, f32x2, times_2_quiet)         \
+    EXTREMA_EXACT(type, i8)
+
+WRAPPING(w8)
+WRAPPING(w32)
+WRAPPING(w64)
+INTEGER(i8, w8)
+INTEGER(u8, w8)
+INTEGER(i32, w32)
+INTEGER(u32, w32)
+INTEGER(i64, w64)
+INTEGER(u64, w64)
+BITWISE(band)
+BITWISE(bor)
+BITWISE(bxor)
+LOOP(bool_and, w8, w8, min_u8, truth_of)
+LOOP(bool_or, w8, w8, bor, truth_of)
+LOOP(bool_xor, truth, w8, bxor, as_it_is)
+SINGLE(bool_load, truth, w8, as_it_is)
+FLOATING(f32, w32, minus32)
+FLOATING(f64, w64, minus64)
+SMALL_16(f16, f16)
+SMALL_16(bf16, bf16)
+SMALL_8(fp8e4m3, fp8e4m3x2)
+SMALL_8(fp8e5m2, fp8e5m2x2)
+LOOP(f16_sum_ll, f16, f16, sum_f32, quiet_f32)
+LOOP(f16_prod_ll, f16, f16, prod_f32, quiet_f32)
+LOOP(f16_avg, f16, f16, sum_f32, divided_f32)
+LOOP(f16_premulsum, f16_times, f16, sum_f32, quiet_f32)
+LOOP(bf16_sum_ll, bf16x2, bf16x2, sum_f32_x2, as_it_is)
+LOOP(bf16_prod_ll, bf16x2, bf16x2, prod_f32_x2, as_it_is)
+LOOP(bf16_avg, bf16x2, bf16x2, sum_f32_x2, divided_x2)
+LOOP(bf16_premulsum, bf16x2_times, bf16x2, sum_f32_x2, as_it_is)
+LOOP(fp8e4m3_sum_ll, fp8e4m3_scaled, fp8e4m3_scaled, sum_f32_x2, as_it_is)
+LOOP(fp8e4m3_prod_ll, fp8e4m3x2, fp8e4m3x2, prod_f32_x2, as_it_is)
+LOOP(fp8e4m3_avg, fp8e4m3_scaled, fp8e4m3_scaled, sum_f32_x2, divided_x2)
+LOOP(fp8e5m2_sum_ll, fp8e5m2x2, fp8e5m2x2, sum_f32_x2, as_it_is)
+LOOP(fp8e5m2_prod_ll, fp8e5m2x2, fp8e5m2x2, prod_f32_x2, as_it_is)
+LOOP(fp8e5m2_avg, fp8e5m2x2, fp8e5m2x2, sum_f32_x2, divided_x2)
+LOOP(fp8e5m2_premulsum, fp8e5m2x2_times, fp8e5m2x2, sum_f32_x2, as_it_is)
+LOOP(fp8e4m3_premulsum, fp8e4m3x2_times, fp8e4m3x2, sum_f32_x2, as_it_is)
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+#define ALL_FORMS(loop)            \
+    {                              \
+        &loop, &loop, &loop, &loop \
+    }
+#define SMALL_FORMS(name, op)                                              \
+    {                                                                      \
+        &name##_##op##_ll, &name##_##op##_lp, &name##_##op##_pl, &f32_##op \
+    }
+#define EXACT_FORMS(name, op)                    \
+    {                                            \
+        &name##_##op##_ll, NULL, NULL, &f32_##op \
     }
 
 #define FLOAT_ROW(name)                                                           \
@@ -533,8 +390,8 @@ SCALE(f64_divide, w64, w64, double, as_it_is, DIVIDED_F64)
     }
 #define SMALL_ROW(name)                                                             \
     {                                                                               \
-        [HK_SUM] = SMALL_FORMS(name, sum), [HK_PROD] = PARTIAL_FORM(f32_prod),      \
-        [HK_MIN] = SMALL_FORMS(name, min), [HK_MAX] = SMALL_FORMS(name, max),       \
+        [HK_SUM] = SMALL_FORMS(name, sum), [HK_PROD] = SMALL_FORMS(name, prod),     \
+        [HK_MIN] = EXACT_FORMS(name, min), [HK_MAX] = EXACT_FORMS(name, max),       \
         [HK_AVG] = SMALL_FORMS(name, sum), [HK_PREMULSUM] = SMALL_FORMS(name, sum), \
     }
 #define INT_ROW(name, width)                                                    \
@@ -545,22 +402,12 @@ SCALE(f64_divide, w64, w64, double, as_it_is, DIVIDED_F64)
         [HK_BOR] = ALL_FORMS(width##_bor), [HK_BXOR] = ALL_FORMS(width##_bxor), \
         [HK_PREMULSUM] = ALL_FORMS(width##_sum),                                \
     }
-#define FP8_ROW                                                                   \
-    {                                                                             \
-        [HK_SUM] = PARTIAL_FORM(f32_sum), [HK_PROD] = PARTIAL_FORM(f32_prod),     \
-        [HK_MIN] = PARTIAL_FORM(f32_min), [HK_MAX] = PARTIAL_FORM(f32_max),       \
-        [HK_AVG] = PARTIAL_FORM(f32_sum), [HK_PREMULSUM] = PARTIAL_FORM(f32_sum), \
-    }
 #define BOOL_ROW                                                        \
     {                                                                   \
         [HK_SUM] = ALL_FORMS(bool_or), [HK_PROD] = ALL_FORMS(bool_and), \
         [HK_MIN] = ALL_FORMS(bool_and), [HK_MAX] = ALL_FORMS(bool_or),  \
         [HK_BAND] = ALL_FORMS(bool_and), [HK_BOR] = ALL_FORMS(bool_or), \
         [HK_BXOR] = ALL_FORMS(bool_xor),                                \
-    }
-#define WIDE_OPS                                                                                   \
-    {                                                                                              \
-        [HK_SUM] = true, [HK_MIN] = true, [HK_MAX] = true, [HK_AVG] = true, [HK_PREMULSUM] = true, \
     }
 
 const hki_kernels_t HKI_TABLE = {
@@ -576,57 +423,33 @@ const hki_kernels_t HKI_TABLE = {
             [HK_BF16] = SMALL_ROW(bf16),
             [HK_F32] = FLOAT_ROW(f32),
             [HK_F64] = FLOAT_ROW(f64),
-            [HK_FP8E4M3] = FP8_ROW,
-            [HK_FP8E5M2] = FP8_ROW,
+            [HK_FP8E4M3] = SMALL_ROW(fp8e4m3),
+            [HK_FP8E5M2] = SMALL_ROW(fp8e5m2),
             [HK_BOOL] = BOOL_ROW,
         },
-    .is_wide =
-        {
-            [HK_F16] = WIDE_OPS,
-            [HK_BF16] = WIDE_OPS,
-            [HK_F32] = WIDE_OPS,
-            [HK_F64] = WIDE_OPS,
-            [HK_FP8E4M3] = WIDE_OPS,
-            [HK_FP8E5M2] = WIDE_OPS,
-        },
+    .average = {&i8_avg, &u8_avg, &i32_avg, &u32_avg, &i64_avg, &u64_avg, &f16_avg, &bf16_avg,
+                &f32_avg, &f64_avg, &fp8e4m3_avg, &fp8e5m2_avg, NULL},
+    .premulsum = {&w8_premulsum, &w8_premulsum, &w32_premulsum, &w32_premulsum, &w64_premulsum,
+                  &w64_premulsum, &f16_premulsum, &bf16_premulsum, &f32_premulsum, &f64_premulsum,
+                  &fp8e4m3_premulsum, &fp8e5m2_premulsum, NULL},
     .load =
         {
-            [HK_F16] = f16_load,
-            [HK_BF16] = bf16_load,
-            [HK_FP8E4M3] = fp8e4m3_load,
-            [HK_FP8E5M2] = fp8e5m2_load,
-            [HK_BOOL] = bool_load,
+            [HK_F16] = &f16_load,
+            [HK_BF16] = &bf16_load,
+            [HK_FP8E4M3] = &fp8e4m3_load,
+            [HK_FP8E5M2] = &fp8e5m2_load,
+            [HK_BOOL] = &bool_load,
         },
     .store =
         {
-            [HK_F16] = f16_store,
-            [HK_BF16] = bf16_store,
-            [HK_FP8E4M3] = fp8e4m3_store,
-            [HK_FP8E5M2] = fp8e5m2_store,
-            [HK_BOOL] = bool_load,
+            [HK_F16] = &f16_store,
+            [HK_BF16] = &bf16_store,
+            [HK_FP8E4M3] = &fp8e4m3_store,
+            [HK_FP8E5M2] = &fp8e5m2_store,
+            [HK_BOOL] = &bool_load,
         },
-    .scale =
-        {
-            [HK_I8] = w8_scale,
-            [HK_U8] = w8_scale,
-            [HK_I32] = w32_scale,
-            [HK_U32] = w32_scale,
-            [HK_I64] = w64_scale,
-            [HK_U64] = w64_scale,
-            [HK_F16] = f16_scale,
-            [HK_BF16] = bf16_scale,
-            [HK_F32] = f32_scale,
-            [HK_F64] = f64_scale,
-            [HK_FP8E4M3] = fp8e4m3_scale,
-            [HK_FP8E5M2] = fp8e5m2_scale,
-        },
-    .divide =
-        {
-            [HK_F16] = f32_divide,
-            [HK_BF16] = f32_divide,
-            [HK_F32] = f32_divide,
-            [HK_F64] = f64_divide,
-            [HK_FP8E4M3] = f32_divide,
-            [HK_FP8E5M2] = f32_divide,
-        },
+    .scale = {&w8_scale, &w8_scale, &w32_scale, &w32_scale, &w64_scale, &w64_scale, &f16_scale,
+              &bf16_scale, &f32_scale, &f64_scale, &fp8e4m3_scale, &fp8e5m2_scale, NULL},
+    .divide = {&i8_divide, &u8_divide, &i32_divide, &u32_divide, &i64_divide, &u64_divide,
+               &f32_divide, &f32_divide, &f32_divide, &f64_divide, &f32_divide, &f32_divide, NULL},
 };

@@ -2,13 +2,14 @@
  * @file reduce.c
  * @brief Reductions of any kind, made of the loops of a hki_kernels_t.
  *
- * Method: 2, 3, 4 or 8 sources of one kind are one call of one loop. Everything else goes block by
- * block: BLOCK_BYTES of every source, small enough that all blocks of the evaluation stay in the
+ * Method: 2 to 8 sources of one kind are one call of one loop. Everything else goes block by block:
+ * BLOCK_BYTES of every source, small enough that all blocks of the evaluation stay in the
  * first-level cache, so that each source is read once and dst written once. Within a block,
- * subtrees of 8 (or 4, 3, 2, 1) sources are computed by one loop each and stand on a stack like the
- * digits of a binary counter: two of equal weight are merged before the next comes. What is left at
- * the end is merged from the top. This is the tree of hocket/types.h: all digits but the last few
- * are complete subtrees, each at least as heavy as all behind it. The last merge writes to dst.
+ * subtrees of 8 (or what is left) sources are computed by one loop each and stand on a stack like
+ * the digits of a binary counter: two of equal weight are merged before the next comes. What is
+ * left at the end is merged from the top. This is the tree of hocket/types.h: all digits but the
+ * last are complete subtrees, each at least as heavy as all behind it. The last merge writes to
+ * dst.
  */
 #include "dtype/reduce.h"
 
@@ -103,9 +104,122 @@ hk_status_t hki_reduction_check(const hki_reduction_t *r)
 enum {
     BLOCK_BYTES = 2048, // of accumulators
     SOURCES_MAX = 1024,
-    GROUP_MAX = 8,  // sources of one loop
-    DEPTH_MAX = 12, // digits of the counter: 1024 sources in pairs, and the rest
+    USER_GROUP_MAX = 2, // sources of one call of the user's function
+    DEPTH_MAX = 12,     // digits of the counter: 1024 sources in pairs, and the rest
 };
+
+/* ---- one loop ------------------------------------------------------------------------------ */
+
+/** memcpy() of a few bytes would cost more than the loop. */
+static void few_bytes_copy(char *to, const char *from, size_t bytes)
+{
+    if (bytes >= 32) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (; bytes >= 8; bytes -= 8, to += 8, from += 8) {
+        memcpy(to, from, 8);
+    }
+    if ((bytes & 4) != 0) {
+        memcpy(to, from, 4);
+        to += 4;
+        from += 4;
+    }
+    for (bytes &= 3; bytes > 0; bytes--) {
+        *to++ = *from++;
+    }
+}
+
+/** Less than a step: in a step of our own, filled with zeros. */
+static void short_run(const hki_loop_t *loop, char *dst, const void *const *sources, int n,
+                      size_t count, const hki_factor_t *factor)
+{
+    enum { LINE = 64 };
+    _Alignas(LINE) char in[HKI_LOOP_SOURCES_MAX][HKI_STEP_BYTES_MAX];
+    _Alignas(LINE) char out[HKI_STEP_BYTES_MAX];
+    const void *at[HKI_LOOP_SOURCES_MAX];
+
+    for (int s = 0; s < n; s++) {
+        for (size_t k = 0; k < (size_t)loop->step * loop->in_bytes; k += LINE) {
+            memset(in[s] + k, 0, LINE);
+        }
+        few_bytes_copy(in[s], sources[s], count * loop->in_bytes);
+        at[s] = in[s];
+    }
+    loop->of[n](out, at, 1, factor);
+    few_bytes_copy(dst, out, count * loop->out_bytes);
+}
+
+/** Any count: the last step may overlap the one before, and is computed first, since dst may be a
+ *  source. */
+static void loop_run(const hki_loop_t *loop, char *dst, const void *const *sources, int n,
+                     size_t count, const hki_factor_t *factor)
+{
+    const size_t rest = count % loop->step;
+    const size_t last = count - loop->step;
+    _Alignas(64) char out[HKI_STEP_BYTES_MAX];
+    const void *at[HKI_LOOP_SOURCES_MAX];
+
+    if (count < loop->step) {
+        short_run(loop, dst, sources, n, count, factor);
+        return;
+    }
+    if (rest == 0) {
+        loop->of[n](dst, sources, count / loop->step, factor);
+        return;
+    }
+    for (int s = 0; s < n; s++) {
+        at[s] = (const char *)sources[s] + last * loop->in_bytes;
+    }
+    loop->of[n](out, at, 1, factor);
+    loop->of[n](dst, sources, count / loop->step, factor);
+    few_bytes_copy(dst + last * loop->out_bytes, out, (size_t)loop->step * loop->out_bytes);
+}
+
+/** The same for n = 1. */
+static void convert_run(const hki_loop_t *loop, void *dst, const void *source, size_t count,
+                        const hki_factor_t *factor)
+{
+    loop_run(loop, dst, &source, 1, count, factor);
+}
+
+/** What a division by nranks >= 2 of integers needs, see divide_u64() in kernels_template.h. */
+static void divisor_set(hki_factor_t *factor, size_t bytes, uint64_t d)
+{
+    int log = 1; // of d, rounded up
+
+    if (bytes == 1) {
+        factor->magic = (UINT64_C(65535) + d) / d;
+        return;
+    }
+    while (UINT64_C(1) << log < d) {
+        log++;
+    }
+    const uint64_t upper = (((UINT64_C(1) << log) - d) << 32) / d;
+    const uint64_t rest = (((UINT64_C(1) << log) - d) << 32) % d;
+    factor->magic = (bytes == 4 ? upper : (upper << 32 | (rest << 32) / d)) + 1;
+    factor->shift = log - 1;
+}
+
+static hki_factor_t factor_of(const hki_reduction_t *r)
+{
+    hki_factor_t factor = {.value = 1};
+
+    if (r->op == HK_AVG) {
+        factor.value = (double)r->nranks;
+        if (!is_float(r->dtype)) {
+            divisor_set(&factor, hk_dtype_bytes(r->dtype), (uint64_t)r->nranks);
+        }
+    } else if (r->op == HK_PREMULSUM) {
+        factor.value = r->scalar;
+        if (!is_float(r->dtype)) { // hki_reduction_check() lets only exact integers through
+            factor.integer = r->scalar < 0 ? (uint64_t)(int64_t)r->scalar : (uint64_t)r->scalar;
+        }
+    }
+    return factor;
+}
+
+/* ---- blocks -------------------------------------------------------------------------------- */
 
 /** A subtree of the current block. */
 typedef struct node {
@@ -116,8 +230,11 @@ typedef struct node {
 /** The evaluation of one block. */
 typedef struct eval {
     const hki_reduction_t *reduction;
-    const hki_kernels_t *kernels;
-    const hki_combine_fn *combine; /**< by form; NULL: the user's function */
+    const hki_loop_t *combine[HKI_FORM_COUNT]; /**< NULL: the user's function, or convert first */
+    const hki_loop_t *load;                    /**< leaf to partial; NULL: they are the same */
+    const hki_loop_t *store;                   /**< partial to leaf; NULL: they are the same */
+    const hki_loop_t *divide;                  /**< what finishes; NULL: nothing */
+    hki_factor_t factor;
     size_t leaf_bytes;
     size_t acc_bytes;
     size_t first; /**< first element of the block */
@@ -126,28 +243,20 @@ typedef struct eval {
     int depth;
     node_t nodes[DEPTH_MAX];
     _Alignas(64) char buffers[DEPTH_MAX][BLOCK_BYTES];
-    _Alignas(64) char leaves[GROUP_MAX][BLOCK_BYTES]; /**< elements that had to be converted */
+    _Alignas(64) char leaves[HKI_LOOP_SOURCES_MAX][BLOCK_BYTES]; /**< converted elements */
 } eval_t;
 
-/** True if an element is its own partial sum, so that nothing has to be converted. */
-static bool leaf_is_partial(const hki_reduction_t *r, const hki_kernels_t *kernels)
+static bool are_all_leaves(const hki_source_t *sources, int nsources)
 {
-    return r->op == HK_USER || (r->op != HK_PREMULSUM && kernels->load[r->dtype] == NULL);
-}
-
-/** Elements to partial sums: widened, scaled. */
-static void leaf_load(const eval_t *e, void *dst, const void *leaf)
-{
-    const hki_reduction_t *r = e->reduction;
-
-    if (r->op == HK_PREMULSUM) {
-        e->kernels->scale[r->dtype](dst, leaf, e->count, r->scalar);
-    } else {
-        e->kernels->load[r->dtype](dst, leaf, e->count);
+    for (int s = 0; s < nsources; s++) {
+        if (sources[s].is_partial) {
+            return false;
+        }
     }
+    return true;
 }
 
-/** Where source `s` of the block lies. */
+/** Where a source of the block lies. */
 static const void *source_at(const eval_t *e, const hki_source_t *source)
 {
     const size_t bytes = source->is_partial ? e->acc_bytes : e->leaf_bytes;
@@ -160,10 +269,10 @@ static const void *source_partial(const eval_t *e, const hki_source_t *source, v
 {
     const void *at = source_at(e, source);
 
-    if (source->is_partial || leaf_is_partial(e->reduction, e->kernels)) {
+    if (source->is_partial || e->load == NULL) {
         return at;
     }
-    leaf_load(e, buffer, at);
+    convert_run(e->load, buffer, at, e->count, &e->factor);
     return buffer;
 }
 
@@ -176,17 +285,8 @@ static void pair_merge(const eval_t *e, void *dst, const void *left, const void 
     if (r->op == HK_USER) {
         r->fn(dst, left, right, e->count, r->dtype, r->cookie);
     } else {
-        e->combine[HKI_PARTIAL_TO_PARTIAL](dst, pair, 2, e->count);
+        loop_run(e->combine[HKI_PARTIAL_TO_PARTIAL], dst, pair, 2, e->count, &e->factor);
     }
-}
-
-/** The largest group of the next sources that one loop takes. */
-static int group_weight(const eval_t *e, int left)
-{
-    if (left >= e->group_max) {
-        return e->group_max;
-    }
-    return left >= 4 ? 4 : left;
 }
 
 /** Compute the subtree of `weight` sources and put it on the stack. */
@@ -194,9 +294,9 @@ static void group_push(eval_t *e, const hki_source_t *sources, int weight)
 {
     char *const buffer = e->buffers[e->depth];
     node_t *const node = &e->nodes[e->depth++];
-    const void *at[GROUP_MAX];
-    bool are_leaves = e->reduction->op != HK_USER && e->reduction->op != HK_PREMULSUM &&
-                      e->combine[HKI_LEAF_TO_PARTIAL] != NULL;
+    const void *at[HKI_LOOP_SOURCES_MAX];
+    const bool are_leaves =
+        e->combine[HKI_LEAF_TO_PARTIAL] != NULL && are_all_leaves(sources, weight);
 
     node->weight = weight;
     node->data = buffer;
@@ -205,17 +305,14 @@ static void group_push(eval_t *e, const hki_source_t *sources, int weight)
         return;
     }
     for (int s = 0; s < weight; s++) {
-        are_leaves = are_leaves && !sources[s].is_partial;
-    }
-    for (int s = 0; s < weight; s++) {
         at[s] =
             are_leaves ? source_at(e, &sources[s]) : source_partial(e, &sources[s], e->leaves[s]);
     }
-    if (weight == 2 && !are_leaves) {
+    if (e->reduction->op == HK_USER) {
         pair_merge(e, buffer, at[0], at[1]);
     } else {
-        e->combine[are_leaves ? HKI_LEAF_TO_PARTIAL : HKI_PARTIAL_TO_PARTIAL](buffer, at, weight,
-                                                                              e->count);
+        const hki_form_t form = are_leaves ? HKI_LEAF_TO_PARTIAL : HKI_PARTIAL_TO_PARTIAL;
+        loop_run(e->combine[form], buffer, at, weight, e->count, &e->factor);
     }
 }
 
@@ -231,50 +328,18 @@ static void top_merge(eval_t *e)
     e->depth--;
 }
 
-/** The division of HK_AVG, partial sums to partial sums. */
-static void block_divide(const eval_t *e, void *dst, const void *sums)
-{
-    const hki_reduction_t *r = e->reduction;
-
-    if (is_float(r->dtype)) {
-        e->kernels->divide[r->dtype](dst, sums, e->count, (double)r->nranks);
-        return;
-    }
-    switch (r->dtype) {
-#define DIVIDE_CASE(name, type, wide)                                  \
-    case HK_##name:                                                    \
-        for (size_t i = 0; i < e->count; i++) {                        \
-            type x;                                                    \
-            memcpy(&x, (const char *)sums + i * sizeof(x), sizeof(x)); \
-            x = (type)((wide)x / (wide)r->nranks);                     \
-            memcpy((char *)dst + i * sizeof(x), &x, sizeof(x));        \
-        }                                                              \
-        break;
-        DIVIDE_CASE(I8, int8_t, int64_t)
-        DIVIDE_CASE(U8, uint8_t, uint64_t)
-        DIVIDE_CASE(I32, int32_t, int64_t)
-        DIVIDE_CASE(U32, uint32_t, uint64_t)
-        DIVIDE_CASE(I64, int64_t, int64_t)
-        DIVIDE_CASE(U64, uint64_t, uint64_t)
-#undef DIVIDE_CASE
-    default:
-        HKI_ASSERT(false); // hki_reduction_check() refuses avg on bool
-    }
-}
-
 /** Partial sums to the result: divided, rounded. */
 static void block_finish(eval_t *e, char *dst, bool is_partial, const void *sums)
 {
-    const hki_reduction_t *r = e->reduction;
-    const bool is_rounded = !is_partial && r->op != HK_USER && e->kernels->store[r->dtype] != NULL;
+    const bool is_rounded = !is_partial && e->store != NULL;
 
-    if (r->op == HK_AVG && !is_partial) {
+    if (e->divide != NULL) {
         void *quotients = is_rounded ? e->leaves[0] : dst;
-        block_divide(e, quotients, sums);
+        convert_run(e->divide, quotients, sums, e->count, &e->factor);
         sums = quotients;
     }
     if (is_rounded) {
-        e->kernels->store[r->dtype](dst, sums, e->count);
+        convert_run(e->store, dst, sums, e->count, &e->factor);
     } else if (sums != dst) {
         memmove(dst, sums, e->count * e->acc_bytes);
     }
@@ -284,13 +349,14 @@ static void block_finish(eval_t *e, char *dst, bool is_partial, const void *sums
 static void block_reduce(eval_t *e, char *dst, bool is_partial, const hki_source_t *sources,
                          int nsources)
 {
-    const bool is_avg = e->reduction->op == HK_AVG && !is_partial;
     const bool is_user = e->reduction->op == HK_USER;
+    const bool is_divided = e->divide != NULL;
     const hki_form_t last_form = is_partial ? HKI_PARTIAL_TO_PARTIAL : HKI_PARTIAL_TO_LEAF;
 
     e->depth = 0;
     for (int s = 0; s < nsources;) {
-        const int weight = group_weight(e, nsources - s);
+        const int left = nsources - s;
+        const int weight = left < e->group_max ? left : e->group_max;
 
         while (e->depth >= 2 && e->nodes[e->depth - 1].weight == e->nodes[e->depth - 2].weight) {
             top_merge(e);
@@ -301,11 +367,12 @@ static void block_reduce(eval_t *e, char *dst, bool is_partial, const hki_source
     while (e->depth > 2) {
         top_merge(e);
     }
-    if (e->depth == 2 && !is_avg && is_user) {
+    if (e->depth == 2 && !is_divided && is_user) {
         pair_merge(e, dst, e->nodes[0].data, e->nodes[1].data);
-    } else if (e->depth == 2 && !is_avg && e->combine[last_form] != NULL) {
-        e->combine[last_form](dst, (const void *const[]){e->nodes[0].data, e->nodes[1].data}, 2,
-                              e->count);
+    } else if (e->depth == 2 && !is_divided && e->combine[last_form] != NULL) {
+        loop_run(e->combine[last_form], dst,
+                 (const void *const[]){e->nodes[0].data, e->nodes[1].data}, 2, e->count,
+                 &e->factor);
     } else {
         if (e->depth == 2) {
             top_merge(e);
@@ -314,24 +381,44 @@ static void block_reduce(eval_t *e, char *dst, bool is_partial, const hki_source
     }
 }
 
+/** Choose loops. The least or greatest of elements is one of them: without partial sums. */
+static void eval_set(eval_t *e, const hki_reduction_t *r, bool is_partial, bool are_leaves)
+{
+    const hki_kernels_t *kernels = hki_kernels();
+    const bool is_user = r->op == HK_USER;
+    const hki_loop_t *const *combine = kernels->combine[r->dtype][r->op];
+    const bool is_exact = !is_user && are_leaves && !is_partial &&
+                          combine[HKI_LEAF_TO_LEAF] != NULL && combine[HKI_LEAF_TO_PARTIAL] == NULL;
+
+    e->reduction = r;
+    e->load = is_user || is_exact ? NULL : kernels->load[r->dtype];
+    e->store = is_user || is_exact ? NULL : kernels->store[r->dtype];
+    e->divide = r->op == HK_AVG && !is_partial ? kernels->divide[r->dtype] : NULL;
+    e->factor = factor_of(r);
+    e->leaf_bytes = hk_dtype_bytes(r->dtype);
+    e->acc_bytes = is_exact ? e->leaf_bytes : hki_acc_bytes(r->dtype, r->op);
+    e->group_max = is_user ? USER_GROUP_MAX : HKI_LOOP_SOURCES_MAX;
+    for (int form = 0; form < HKI_FORM_COUNT; form++) {
+        e->combine[form] = is_user ? NULL : combine[is_exact ? HKI_LEAF_TO_LEAF : form];
+    }
+    if (r->op == HK_PREMULSUM) {
+        const bool is_same = e->store == NULL; // elements are partial sums
+        e->load = kernels->scale[r->dtype];
+        e->combine[HKI_LEAF_TO_PARTIAL] = is_same ? kernels->premulsum[r->dtype] : NULL;
+    }
+}
+
 /** Any reduction, block by block. */
 static void blocks_reduce(const hki_reduction_t *r, char *dst, bool is_partial,
                           const hki_source_t *sources, int nsources, size_t count)
 {
-    const hki_kernels_t *kernels = hki_kernels();
-    const size_t acc_bytes = hki_acc_bytes(r->dtype, r->op);
-    const size_t block_count = BLOCK_BYTES / acc_bytes;
     eval_t e; // large; only what is written is read
 
-    e.reduction = r;
-    e.kernels = kernels;
-    e.combine = kernels->combine[r->dtype][r->op];
-    e.leaf_bytes = hk_dtype_bytes(r->dtype);
-    e.acc_bytes = acc_bytes;
-    e.group_max = r->op != HK_USER && kernels->is_wide[r->dtype][r->op] ? GROUP_MAX : 2;
+    eval_set(&e, r, is_partial, are_all_leaves(sources, nsources));
+    const size_t block_count = BLOCK_BYTES / e.acc_bytes;
     for (e.first = 0; e.first < count; e.first += e.count) {
         e.count = count - e.first < block_count ? count - e.first : block_count;
-        block_reduce(&e, dst + e.first * (is_partial ? acc_bytes : e.leaf_bytes), is_partial,
+        block_reduce(&e, dst + e.first * (is_partial ? e.acc_bytes : e.leaf_bytes), is_partial,
                      sources, nsources);
     }
 }
@@ -353,44 +440,65 @@ static bool copy_reduce(const hki_reduction_t *r, void *dst, bool is_partial,
     return true;
 }
 
-/** 2, 3, 4 or 8 sources of one kind in one loop. @return false if there is no such loop */
-static bool loop_reduce(const hki_reduction_t *r, void *dst, bool is_partial,
-                        const hki_source_t *sources, int nsources, size_t count)
+/** The loop that reads all sources at once and writes the result; NULL if there is none. */
+static const hki_loop_t *loop_of_all(const hki_reduction_t *r, bool is_partial,
+                                     const hki_source_t *sources, int nsources)
 {
     const hki_kernels_t *kernels = hki_kernels();
     const bool is_partial_in = sources[0].is_partial;
     const int form = (is_partial_in ? 2 : 0) + (is_partial ? 1 : 0);
-    const hki_combine_fn combine = kernels->combine[r->dtype][r->op][form];
-    const void *at[GROUP_MAX];
 
-    if (combine == NULL || (r->op == HK_AVG && !is_partial) ||
-        (r->op == HK_PREMULSUM && !is_partial_in) ||
-        (nsources != 2 && !kernels->is_wide[r->dtype][r->op])) {
+    for (int s = 1; s < nsources; s++) {
+        if (sources[s].is_partial != is_partial_in) {
+            return NULL;
+        }
+    }
+    if (r->op == HK_AVG && !is_partial) {
+        return is_partial_in ? NULL : kernels->average[r->dtype];
+    }
+    if (r->op == HK_PREMULSUM && !is_partial_in) {
+        const bool is_same = kernels->store[r->dtype] == NULL; // elements are partial sums
+        return is_partial && !is_same ? NULL : kernels->premulsum[r->dtype];
+    }
+    return kernels->combine[r->dtype][r->op][form];
+}
+
+/** 2 to 8 sources of one kind in one loop. @return false if there is no such loop */
+static bool one_loop_reduce(const hki_reduction_t *r, void *dst, bool is_partial,
+                            const hki_source_t *sources, int nsources, size_t count)
+{
+    const hki_loop_t *loop = loop_of_all(r, is_partial, sources, nsources);
+    const void *at[HKI_LOOP_SOURCES_MAX];
+
+    if (loop == NULL || loop->of[nsources] == NULL) {
         return false;
     }
     for (int s = 0; s < nsources; s++) {
-        if (sources[s].is_partial != is_partial_in) {
-            return false;
-        }
         at[s] = sources[s].data;
     }
-    combine(dst, at, nsources, count);
+    const hki_factor_t factor = factor_of(r);
+    loop_run(loop, dst, at, nsources, count, &factor);
     return true;
 }
 
-void hki_reduce(const hki_reduction_t *r, void *dst, bool is_partial, const hki_source_t *sources,
-                int nsources, size_t count)
+void hki_reduce(const hki_reduction_t *reduction, void *dst, bool is_partial,
+                const hki_source_t *sources, int nsources, size_t count)
 {
+    hki_reduction_t r = *reduction;
+
     HKI_ASSERT(nsources >= 1 && nsources <= SOURCES_MAX);
+    if (r.op == HK_AVG && r.nranks == 1 && !is_float(r.dtype)) {
+        r.op = HK_SUM; // the loops divide by 2 and more
+    }
     if (count == 0) {
         return;
     }
-    if (nsources == 1 && copy_reduce(r, dst, is_partial, sources, count)) {
+    if (nsources == 1 && copy_reduce(&r, dst, is_partial, sources, count)) {
         return;
     }
-    if (((nsources >= 2 && nsources <= 4) || nsources == GROUP_MAX) &&
-        loop_reduce(r, dst, is_partial, sources, nsources, count)) {
+    if (nsources >= 2 && nsources <= HKI_LOOP_SOURCES_MAX &&
+        one_loop_reduce(&r, dst, is_partial, sources, nsources, count)) {
         return;
     }
-    blocks_reduce(r, dst, is_partial, sources, nsources, count);
+    blocks_reduce(&r, dst, is_partial, sources, nsources, count);
 }
