@@ -5,8 +5,8 @@
  * and go; between them go sends and receives. Whoever waits, waits for something of an earlier step
  * than any that is still to come, so nothing can wait for itself.
  *
- * After a tenth of the operations, and at the end, all is ended and closed, and what the process
- * holds of the system is compared.
+ * After every tenth of the operations all is ended and closed, and what the process holds of the
+ * system is compared with what it held after the first.
  */
 #include "mix.h"
 
@@ -22,6 +22,8 @@
 enum {
     IN_FLIGHT = 48,
     PERIOD = 127,
+    TENTHS = 10,
+    LONG_MIX = 100000, /**< operations from which on each tenth is reported */
     /* of MILLE steps: */
     MILLE = 1000,
     RENEWALS = 1,
@@ -235,17 +237,51 @@ static bool begin_comms(mix_t *mix)
     return true;
 }
 
+/** Settle, and compare. */
+static bool end_tenth(mix_t *mix, int tenth)
+{
+    const int rank = hk_comm_rank(mix->world);
+    const int nranks = hk_comm_size(mix->world);
+    const bool is_one = mix->grid->is_one_process;
+    usage_t usage = {0};
+
+    if (!settle(mix, &usage)) {
+        return false;
+    }
+    if (tenth == 1) {
+        mix->usage = usage;
+    }
+    const bool is_flat =
+        (is_one && rank != 0) || usage_is_flat(&mix->usage, &usage, nranks, is_one ? nranks : 1);
+    const bool is_reported = rank == 0 && mix->grid->mix_count >= LONG_MIX;
+    if (!is_flat || is_reported) {
+        fprintf(stderr, "%d ranks, %d tenths of %d operations, %s:\n", nranks, tenth,
+                mix->grid->mix_count, is_flat ? "all right" : "it grows");
+        usage_say(&mix->usage, &usage, rank);
+    }
+    return is_flat;
+}
+
 static bool run_steps(mix_t *mix)
 {
     const int count = mix->grid->mix_count;
+    int step = 0;
 
-    for (int step = 0; step < count; step++) {
-        if (step == count / 10 && (!settle(mix, &mix->usage) || !begin_comms(mix))) {
+    for (int tenth = 1; tenth <= TENTHS; tenth++) {
+        const int end = (int)((int64_t)count * tenth / TENTHS);
+
+        if (!begin_comms(mix)) {
             return false;
         }
-        if (!mix_step(mix)) {
-            fprintf(stderr, "rank %d of %d, mix of seed %llu, step %d\n", hk_comm_rank(mix->world),
-                    hk_comm_size(mix->world), (unsigned long long)mix->grid->seed, step);
+        for (; step < end; step++) {
+            if (!mix_step(mix)) {
+                fprintf(stderr, "rank %d of %d, mix of seed %llu, step %d\n",
+                        hk_comm_rank(mix->world), hk_comm_size(mix->world),
+                        (unsigned long long)mix->grid->seed, step);
+                return false;
+            }
+        }
+        if (!end_tenth(mix, tenth)) {
             return false;
         }
     }
@@ -255,22 +291,17 @@ static bool run_steps(mix_t *mix)
 bool mix_run(hk_comm_t *comm, const void *cookie)
 {
     const grid_t *grid = cookie;
-    const int rank = hk_comm_rank(comm);
+    const uint64_t rank = (uint64_t)hk_comm_rank(comm);
     mix_t mix = {.world = comm,
                  .grid = grid,
                  .common = {.state = ref_mix(grid->seed)},
-                 .own = {.state = ref_mix(grid->seed + (uint64_t)rank + 1)},
+                 .own = {.state = ref_mix(grid->seed + rank + 1)},
                  .comms = {.comms = {comm}},
                  .pool = {.comm = comm}};
-    usage_t usage = {0};
+    const bool is_right = run_steps(&mix);
 
-    if (!begin_comms(&mix) || !run_steps(&mix) || !settle(&mix, &usage)) {
-        for (int k = 0; k < MIX_COMMS; k++) {
-            hk_comm_abort(mix.comms.comms[k], "the mix failed");
-        }
-        return false;
+    for (int k = 0; k < MIX_COMMS && !is_right; k++) {
+        hk_comm_abort(mix.comms.comms[k], "the mix failed");
     }
-    const int nranks = hk_comm_size(comm);
-    return (grid->is_one_process && rank != 0) ||
-           usage_is_flat(&mix.usage, &usage, rank, nranks, grid->is_one_process ? nranks : 1);
+    return is_right;
 }

@@ -100,24 +100,25 @@ static bool has_grown(size_t before, size_t after, size_t more)
     return after > before + more;
 }
 
-bool usage_is_flat(const usage_t *before, const usage_t *after, int rank, int nranks, int here)
+bool usage_is_flat(const usage_t *before, const usage_t *after, int nranks, int here)
 {
     const size_t resident_more = (size_t)RESIDENT_MORE * (size_t)here;
-    const bool is_flat =
-        (!MEMORY_IS_OURS ||
-         (!has_grown(before->resident_bytes, after->resident_bytes, resident_more) &&
-          !has_grown(before->mappings, after->mappings, MAPPINGS_MORE))) &&
-        !has_grown(before->shared_bytes, after->shared_bytes,
-                   (size_t)SHARED_MORE * (size_t)nranks) &&
-        !has_grown(before->descriptors, after->descriptors, 0) &&
-        !has_grown(before->blocks, after->blocks, (size_t)BLOCKS_MORE * (size_t)here);
 
+    return (!MEMORY_IS_OURS ||
+            (!has_grown(before->resident_bytes, after->resident_bytes, resident_more) &&
+             !has_grown(before->mappings, after->mappings, MAPPINGS_MORE))) &&
+           !has_grown(before->shared_bytes, after->shared_bytes,
+                      (size_t)SHARED_MORE * (size_t)nranks) &&
+           !has_grown(before->descriptors, after->descriptors, 0) &&
+           !has_grown(before->blocks, after->blocks, (size_t)BLOCKS_MORE * (size_t)here);
+}
+
+void usage_say(const usage_t *before, const usage_t *after, int rank)
+{
     fprintf(stderr,
-            "rank %d: resident %zu -> %zu KiB, shared %zu -> %zu KiB, %zu -> %zu descriptors, "
-            "%zu -> %zu mappings, %zu -> %zu blocks%s\n",
+            "rank %d: resident %zu -> %zu KiB, shared %zu -> %zu KiB, %zu -> %zu descriptors, %zu "
+            "-> %zu mappings, %zu -> %zu blocks\n",
             rank, before->resident_bytes >> 10, after->resident_bytes >> 10,
             before->shared_bytes >> 10, after->shared_bytes >> 10, before->descriptors,
-            after->descriptors, before->mappings, after->mappings, before->blocks, after->blocks,
-            is_flat ? "" : ": it grows");
-    return is_flat;
+            after->descriptors, before->mappings, after->mappings, before->blocks, after->blocks);
 }

@@ -21,12 +21,14 @@ typedef struct usage {
 usage_t usage_now(void);
 
 /**
- * Has it grown by no more than what is still touched for the first time? Says both on stderr.
+ * Has it grown by no more than what is still touched for the first time?
  *
- * @param rank    for the text
  * @param nranks  of the job
  * @param here    of them, in this process
  */
-bool usage_is_flat(const usage_t *before, const usage_t *after, int rank, int nranks, int here);
+bool usage_is_flat(const usage_t *before, const usage_t *after, int nranks, int here);
+
+/** Both, on stderr. */
+void usage_say(const usage_t *before, const usage_t *after, int rank);
 
 #endif /* HK_CONFORMANCE_USAGE_H */
