@@ -1,8 +1,9 @@
 /*
  * Method: every level this processor has is compared by memcmp with the plain C reference, over all
- * dtypes and ops, numbers of sources, counts and offsets, on random bits mixed with special values.
- * An element depends on its own sources only, so one reference result serves all smaller counts.
- * The reference itself is compared with a recursive tree written here.
+ * dtypes and ops, numbers of sources, counts and offsets, on random bits mixed with special values;
+ * small types on all pairs of codes and on f32 of every upper half; integer averages for divisors
+ * of every kind. An element depends on its own sources only, so one reference result serves all
+ * smaller counts. The reference itself is compared with a recursive tree written here.
  */
 #include "support/hk_test.h"
 
@@ -148,12 +149,14 @@ static void same_or_fail(const hki_reduction_t *r, const char *mix, int n, size_
              count, i, got, want);
 }
 
-static const size_t some_counts[] = {0,  1,  2,  3,  5,  8,   13,  16,
-                                     17, 31, 33, 64, 65, 127, 257, COUNT_MAX};
+/** Every rest of a step, and more than one step, of the widest vectors; then some. */
+static const size_t more_counts[] = {255, 256, 257, 258, 299, 300, 511, 512, COUNT_MAX};
+enum { COUNTS_DENSE = 131 };
 
 /** One reduction of n sources, kinds by `mix`: 'l' leaves, 'p' partial sums, 'm' mixed. */
-static void compare(const hki_reduction_t *r, char mix, bool is_partial, int n, bool all_counts)
+static void compare(const hki_reduction_t *r, char mix, bool is_partial, int n, bool is_dense)
 {
+    const size_t ndense = is_dense ? COUNTS_DENSE : 20;
     const char text[] = {mix, is_partial ? 'p' : 'l', '\0'};
     const size_t bytes = is_partial ? hki_acc_bytes(r->dtype, r->op) : hk_dtype_bytes(r->dtype);
     hki_source_t sources[SOURCES_MAX];
@@ -166,8 +169,8 @@ static void compare(const hki_reduction_t *r, char mix, bool is_partial, int n, 
         sources[s] = (hki_source_t){row, partial};
     }
     hki_reduce_reference(r, g_want, is_partial, sources, n, COUNT_MAX);
-    for (size_t k = 0; k < (all_counts ? 258 : ARRAY_LEN(some_counts)); k++) {
-        const size_t count = all_counts ? k : some_counts[k];
+    for (size_t k = 0; k < ndense + ARRAY_LEN(more_counts); k++) {
+        const size_t count = k < ndense ? k : more_counts[k - ndense];
         memset(g_got, GUARD, count * bytes + 64);
         hki_reduce(r, g_got, is_partial, sources, n, count);
         same_or_fail(r, text, n, count, bytes);
@@ -198,8 +201,10 @@ static void compare_all(const int *numbers, size_t nnumbers)
                     continue;
                 }
                 compare(&r, mix, k % 2 == 0, numbers[k], false);
+                if (numbers[k] <= 17) {
+                    compare(&r, 'l', false, numbers[k], numbers[k] <= 9);
+                }
                 if (numbers[k] <= 9) {
-                    compare(&r, 'l', false, numbers[k], false);
                     compare(&r, mix, k % 2 == 1, numbers[k], false);
                 }
             }
@@ -217,17 +222,11 @@ static void level_or_skip(hki_simd_t level)
 
 static void level_equals_reference(hki_simd_t level)
 {
-    static const int numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 33, 64};
-    static const hk_dtype_t often[] = {HK_F32, HK_BF16, HK_F16, HK_F64, HK_U8, HK_I32};
+    static const int numbers[] = {1,  2,  3,  4,  5,  6,  7,  8,  9, 10,
+                                  11, 12, 13, 14, 15, 16, 17, 33, 64};
 
     level_or_skip(level);
     compare_all(numbers, ARRAY_LEN(numbers));
-    for (size_t k = 0; k < ARRAY_LEN(often); k++) {
-        const hki_reduction_t r = reduction_of(often[k], k % 2 == 0 ? HK_SUM : HK_MAX, 1);
-        compare(&r, 'l', false, 2, true);
-        compare(&r, 'l', false, 3, true);
-        compare(&r, 'l', false, 8, true);
-    }
 }
 
 static void plain_kernels_equal_the_reference(void **state)
@@ -253,6 +252,131 @@ static void neon_equals_the_reference(void **state)
     (void)state;
     level_equals_reference(HKI_SIMD_NEON);
 }
+
+/* ---- all values of small types ------------------------------------------------------------- */
+
+enum { CODES = 1 << 16 };
+
+static uint8_t g_left[4 * CODES];
+static uint8_t g_right[4 * CODES];
+static uint8_t g_want_all[4 * CODES];
+static uint8_t g_got_all[4 * CODES];
+
+/** Compare results of n sources, g_left and g_right, at every level there is. */
+static void levels_equal(const hki_reduction_t *r, int n, bool is_partial_in, bool is_partial,
+                         size_t count)
+{
+    const hki_source_t sources[2] = {{g_left, is_partial_in}, {g_right, is_partial_in}};
+    const size_t bytes = is_partial ? hki_acc_bytes(r->dtype, r->op) : hk_dtype_bytes(r->dtype);
+
+    assert_ok(hki_reduction_check(r));
+    hki_reduce_reference(r, g_want_all, is_partial, sources, n, count);
+    for (int level = HKI_SIMD_NONE; level <= HKI_SIMD_AVX512; level++) {
+        if (!hki_simd_force((hki_simd_t)level)) {
+            continue;
+        }
+        hki_reduce(r, g_got_all, is_partial, sources, n, count);
+        for (size_t i = 0; i < count; i++) {
+            if (memcmp(g_want_all + i * bytes, g_got_all + i * bytes, bytes) != 0) {
+                fail_msg("%s %s %s, %d sources (%s), element %zu: differs from the reference",
+                         hki_simd_name((hki_simd_t)level), hk_dtype_name(r->dtype),
+                         hk_op_name(r->op), n, is_partial_in ? "partial" : "elements", i);
+            }
+        }
+    }
+}
+
+static void every_pair_of_fp8_codes_is_reduced_like_the_reference(void **state)
+{
+    static const hk_op_t ops[] = {HK_SUM, HK_PROD, HK_MIN, HK_MAX, HK_AVG, HK_PREMULSUM};
+
+    (void)state;
+    for (size_t i = 0; i < CODES; i++) {
+        g_left[i] = (uint8_t)i;
+        g_right[i] = (uint8_t)(i >> 8);
+    }
+    for (size_t k = 0; k < ARRAY_LEN(ops); k++) {
+        const hki_reduction_t e4m3 = reduction_of(HK_FP8E4M3, ops[k], 3);
+        const hki_reduction_t e5m2 = reduction_of(HK_FP8E5M2, ops[k], 3);
+
+        levels_equal(&e4m3, 2, false, false, CODES);
+        levels_equal(&e5m2, 2, false, false, CODES);
+        levels_equal(&e4m3, 2, false, true, CODES);
+        levels_equal(&e5m2, 2, false, true, CODES);
+    }
+}
+
+static void every_code_of_16_bits_is_reduced_like_the_reference(void **state)
+{
+    static const hk_op_t ops[] = {HK_SUM, HK_PROD, HK_MIN, HK_MAX, HK_AVG, HK_PREMULSUM};
+
+    (void)state;
+    for (size_t i = 0; i < CODES; i++) {
+        const uint16_t left = (uint16_t)i;
+        const uint16_t right = (uint16_t)(random_bits() >> (i % 3 == 0 ? 3 : 0));
+
+        memcpy(g_left + 2 * i, &left, sizeof(left));
+        memcpy(g_right + 2 * i, &right, sizeof(right));
+    }
+    for (size_t k = 0; k < ARRAY_LEN(ops); k++) {
+        const hki_reduction_t f16 = reduction_of(HK_F16, ops[k], 3);
+        const hki_reduction_t bf16 = reduction_of(HK_BF16, ops[k], 3);
+
+        levels_equal(&f16, 2, false, false, CODES);
+        levels_equal(&bf16, 2, false, false, CODES);
+        levels_equal(&f16, 1, false, true, CODES);
+        levels_equal(&bf16, 1, false, true, CODES);
+    }
+}
+
+static void every_f32_is_rounded_to_small_types_like_the_reference(void **state)
+{
+    static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xefff, 0x1000, 0x2000};
+    static const hk_dtype_t types[] = {HK_F16, HK_BF16, HK_FP8E4M3, HK_FP8E5M2};
+
+    (void)state;
+    memset(g_right, 0, sizeof(g_right)); // + 0: the way of a sum, by the loop that rounds
+    for (size_t k = 0; k < ARRAY_LEN(lower); k++) {
+        for (uint32_t i = 0; i < CODES; i++) {
+            const uint32_t bits = i << 16 | lower[k];
+            memcpy(g_left + 4 * i, &bits, sizeof(bits));
+        }
+        for (size_t t = 0; t < ARRAY_LEN(types); t++) {
+            const hki_reduction_t r = reduction_of(types[t], HK_SUM, 1);
+
+            levels_equal(&r, 1, true, false, CODES);
+            levels_equal(&r, 2, true, false, CODES);
+        }
+    }
+}
+
+static void averages_of_integers_are_divided_like_the_reference(void **state)
+{
+    static const int divisors[] = {1,   2,    3,     5,     6,       7,          10,        25,
+                                   64,  100,  127,   128,   129,     255,        256,       257,
+                                   641, 1000, 65535, 65536, 6700417, 2147483646, 2147483647};
+    static const hk_dtype_t types[] = {HK_I8, HK_U8, HK_I32, HK_U32, HK_I64, HK_U64};
+
+    (void)state;
+    for (size_t t = 0; t < ARRAY_LEN(types); t++) {
+        const size_t bytes = hk_dtype_bytes(types[t]);
+        for (size_t k = 0; k < ARRAY_LEN(divisors); k++) {
+            const hki_reduction_t r = reduction_of(types[t], HK_AVG, divisors[k]);
+            const uint64_t d = (uint64_t)divisors[k];
+
+            memset(g_right, 0, sizeof(g_right));
+            for (uint64_t i = 0; i < 4096; i++) { // all bytes; multiples and their neighbours
+                const uint64_t some = random_bits() >> i % 64;
+                const uint64_t x = bytes == 1 ? i : some / d * d + i % 3 - 1;
+                memcpy(g_left + i * bytes, &x, bytes);
+            }
+            levels_equal(&r, 2, false, false, 4096);
+            levels_equal(&r, 1, false, false, 4096);
+        }
+    }
+}
+
+/* ---- the reference ------------------------------------------------------------------------- */
 
 /** The tree as hocket/types.h writes it, for one element of f32. */
 static float tree_f32(const float *x, int n)
@@ -398,6 +522,10 @@ int main(void)
         cmocka_unit_test(avx2_equals_the_reference),
         cmocka_unit_test(avx512_equals_the_reference),
         cmocka_unit_test(neon_equals_the_reference),
+        cmocka_unit_test(every_pair_of_fp8_codes_is_reduced_like_the_reference),
+        cmocka_unit_test(every_code_of_16_bits_is_reduced_like_the_reference),
+        cmocka_unit_test(every_f32_is_rounded_to_small_types_like_the_reference),
+        cmocka_unit_test(averages_of_integers_are_divided_like_the_reference),
         cmocka_unit_test(many_sources_up_to_the_limit_are_reduced),
         cmocka_unit_test(refused_pairs_are_refused_with_their_names),
     };
