@@ -64,6 +64,23 @@ static void memory_for_each_rank_but_not_for_all_is_refused_at_once(void **state
     }
 }
 
+static void little_address_space_is_enough_to_communicate(void **state)
+{
+    (void)state;
+    assert_int_equal(run_script("ulimit -v 200000; exec \"$0\" run -n 2 \"$1\" hello"), 0);
+    assert_int_equal(job_count(&job, "rank 0 is right"), 1);
+    assert_int_equal(job_count(&job, "rank 1 is right"), 1);
+}
+
+static void little_address_space_for_a_library_is_an_error_not_a_hang(void **state)
+{
+    (void)state;
+    assert_int_equal(run_script("ulimit -v 150000; HOCKET_GEMM=cblas exec \"$0\" train --model mlp "
+                                "--steps 1"),
+                     2);
+    assert_true(job_has(&job, "HOCKET_GEMM=cblas: there is no cblas here"));
+}
+
 static void a_full_or_forbidden_dev_shm_does_not_matter(void **state)
 {
     static const char script[] =
@@ -147,6 +164,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_limit_of_file_sizes_is_an_error_not_a_signal),
         cmocka_unit_test(staging_memory_beyond_all_bounds_is_refused),
         cmocka_unit_test(memory_for_each_rank_but_not_for_all_is_refused_at_once),
+        cmocka_unit_test(little_address_space_is_enough_to_communicate),
+        cmocka_unit_test(little_address_space_for_a_library_is_an_error_not_a_hang),
         cmocka_unit_test(a_full_or_forbidden_dev_shm_does_not_matter),
         cmocka_unit_test(a_sandbox_that_forbids_calls_changes_nothing),
         cmocka_unit_test(a_killed_rank_is_named_in_such_a_sandbox_too),
