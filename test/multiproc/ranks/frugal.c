@@ -221,8 +221,8 @@ static bool fill_memory(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/** The first call is right; then rank 0 has no memory left for the first of another kind. Rank 1 may
- *  learn that while it still is in the first. */
+/** The first call is right; then rank 0 has no memory left for the first of another kind. Rank 1
+ *  may learn that while it still is in the first. */
 static hk_status_t run_out(hk_comm_t *comm, hk_status_t (*use)(hk_comm_t *comm))
 {
     const int rank = hk_comm_rank(comm);
