@@ -128,7 +128,9 @@ static hk_status_t enter_world(guest_t *guest, hki_endpoint_t **ep_out)
         }
     }
     for (int i = 0; i < files.nheaps; i++) {
-        (void)close(heaps[i]);
+        if (heaps[i] >= 0) {
+            (void)close(heaps[i]);
+        }
     }
     hki_free(heaps);
     return status;

@@ -461,6 +461,7 @@ static hk_status_t hold_meeting(host_t *host, hki_endpoint_t **ep_out)
     for (int rank = 0; rank < nranks; rank++) {
         if (host->people[rank].heap_bytes != 0) {
             host->heaps[host->nheaps++] = host->people[rank].heap_fd;
+            host->people[rank].heap_fd = -1; // moved
         }
     }
     files.nheaps = host->nheaps;
@@ -521,6 +522,14 @@ static void linger(host_t *host)
     }
 }
 
+/** Close the file of a rank's heap, but for that of this process. */
+static void close_heap(const host_t *host, int fd)
+{
+    if (fd != host->job->heap.fd) {
+        close_file(fd);
+    }
+}
+
 static void host_fini(host_t *host)
 {
     while (host->nstrangers > 0) {
@@ -531,9 +540,12 @@ static void host_fini(host_t *host)
     hki_board_destroy(&host->board);
     hki_free(host->guests);
     for (int rank = 0; host->people != NULL && rank < host->job->nranks; rank++) {
-        if (rank != host->job->rank && host->people[rank].heap_bytes != 0) {
-            close_file(host->people[rank].heap_fd);
+        if (host->people[rank].heap_bytes != 0) {
+            close_heap(host, host->people[rank].heap_fd);
         }
+    }
+    for (int i = 0; i < host->nheaps; i++) {
+        close_heap(host, host->heaps[i]);
     }
     hki_free(host->heaps);
     hki_free(host->people);

@@ -416,6 +416,17 @@ void hki_shm_world_settle(const hki_shm_job_t *job, hki_endpoint_t *ep)
     hki_heaps_settle(world, (const void *)(world->base + control->heaps), job->rank, &job->heap);
 }
 
+/** File descriptors are scarce, and mappings need none. */
+static void close_heaps(const hki_shm_job_t *job, const hki_shm_files_t *files)
+{
+    for (int i = 0; i < files->nheaps; i++) {
+        if (files->heaps[i] != job->heap.fd) {
+            (void)close(files->heaps[i]);
+        }
+        files->heaps[i] = -1;
+    }
+}
+
 hk_status_t hki_shm_world_join(const hki_shm_job_t *job, const hki_shm_files_t *files,
                                hki_endpoint_t **ep_out)
 {
@@ -426,7 +437,9 @@ hk_status_t hki_shm_world_join(const hki_shm_job_t *job, const hki_shm_files_t *
     if (status != HK_OK) {
         return status;
     }
-    HKI_TRY(status = map_world(job, files, shm), done);
+    status = map_world(job, files, shm);
+    close_heaps(job, files);
+    HKI_TRY(status, done);
     HKI_TRY(status = watch_ranks(job, shm), done);
     HKI_TRY(status = try_reach(job, &shm->common), done);
     shm->board = hki_board_find(job->nranks);

@@ -39,7 +39,7 @@ typedef struct hki_shm_person {
 typedef struct hki_shm_files {
     int rank; /**< whose view */
     int world;
-    const int *heaps; /**< (nheaps,) of the ranks that have one, in their order; the caller's */
+    int *heaps; /**< (nheaps,) of the ranks that have one, in their order; -1: closed */
     int nheaps;
 } hki_shm_files_t;
 
@@ -67,7 +67,8 @@ hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const hki_shm_person_t
 /**
  * Map the world, watch its processes, and join the first group.
  *
- * @param files  .world is from now on owned by the world, also if this fails
+ * @param files  .world is from now on owned by the world, also if this fails; .heaps are closed as
+ *               soon as they are mapped, but for this process's own
  * @return HK_OK, HK_ERR_NO_MEMORY, HK_ERR_SYSTEM, HK_ERR_PEER_FAILED (one has died already),
  *         HK_ERR_UNSUPPORTED (single copy is demanded, and does not work)
  */
