@@ -6,6 +6,7 @@
  */
 #include "support/hk_test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,30 @@ static void other_programs_run_as_ever(void **state)
     }
 }
 
+/** Others may be reading the memory of the one that dies. */
+static void the_death_of_a_rank_takes_nobody_along(void **state)
+{
+    static const char *const moments[] = {"large", "loop"};
+    (void)state;
+
+    for (int i = 0; i < 2 && has_shared_heap(); i++) {
+        const char *args[] = {"run",     "-n", "3",         "--shared-heap",
+                              "--grace", "20", "--timeout", "60",
+                              NULL,      NULL, "1",         NULL};
+        args[8] = job_rank_program("victim");
+        args[9] = moments[i];
+        job_start(&job, args);
+        job_expect(&job, "rank 0 waits in ");
+        job_expect(&job, "rank 2 waits in ");
+        assert_int_equal(kill((pid_t)job_number(&job, "victim "), SIGKILL), 0);
+        if (job_end(&job) != 128 + SIGKILL ||
+            strstr(job_line(&job, "rank 0 failed "), "was killed by signal 9") == NULL ||
+            strstr(job_line(&job, "rank 2 failed "), "was killed by signal 9") == NULL) {
+            fail_msg("%s: %s", moments[i], job.text);
+        }
+    }
+}
+
 static void training_sends_from_where_its_numbers_are(void **state)
 {
     static const char *const meshes[][2] = {{"2", "data=2"}, {"4", "data=2,pipe=2"}};
@@ -269,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_rank_without_a_heap_keeps_the_others_theirs),
         cmocka_unit_test(gives_what_malloc_gives),
         cmocka_unit_test(other_programs_run_as_ever),
+        cmocka_unit_test(the_death_of_a_rank_takes_nobody_along),
         cmocka_unit_test(training_sends_from_where_its_numbers_are),
     };
     return cmocka_run_group_tests_name("multiproc/shared_heap", tests, NULL, NULL);
