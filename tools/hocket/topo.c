@@ -192,33 +192,38 @@ static void print_matrix(const hki_topo_t *topo)
     (void)printf("\n");
 }
 
-/** The logical cores ranks may use: of a fabricated machine all, else those of the affinity. */
+/** The logical cores ranks may use: of a fabricated machine all, else those of the affinity.
+ *  @param[out] allowed  (CPUS_MAX,) */
+static int list_allowed(const hki_hardware_t *hardware, int *allowed)
+{
+    if (!hardware->is_fabricated) {
+        return hki_cpus_list(allowed, CPUS_MAX);
+    }
+    for (int i = 0; i < hardware->ncpus && i < CPUS_MAX; i++) {
+        allowed[i] = hardware->cpus[i].number;
+    }
+    return hardware->ncpus;
+}
+
 static hk_status_t order_cores(hki_topo_t *topo)
 {
     const hki_hardware_t *hardware = topo->hardware;
     int *allowed = hki_calloc(CPUS_MAX, sizeof(*allowed));
-    hk_status_t status = HK_OK;
-    int count = hki_cpus_list(allowed == NULL ? NULL : allowed, allowed == NULL ? 0 : CPUS_MAX);
 
     topo->cores = hki_calloc(CPUS_MAX, sizeof(*topo->cores));
     if (allowed == NULL || topo->cores == NULL) {
-        HKI_TRY(status = HKI_FAIL(HK_ERR_NO_MEMORY, "list of %d cores", CPUS_MAX), done);
+        hki_free(allowed);
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "list of %d cores", CPUS_MAX);
     }
-    if (hardware->is_fabricated) {
-        count = hardware->ncpus;
-        for (int i = 0; i < count && i < CPUS_MAX; i++) {
-            allowed[i] = hardware->cpus[i].number;
-        }
-    }
+    const int count = list_allowed(hardware, allowed);
+    hk_status_t status = HK_OK;
     if (count < 1 || count > CPUS_MAX) {
-        HKI_TRY(status = HKI_FAIL(HK_ERR_LIMIT, "%d logical cores; 1 to %d can be shown", count,
-                                  CPUS_MAX),
-                done);
+        status = HKI_FAIL(HK_ERR_LIMIT, "%d logical cores; 1 to %d can be shown", count, CPUS_MAX);
+    } else {
+        hki_hardware_order(hardware, allowed, count, topo->cores);
+        topo->core_count = count;
+        topo->usable = hardware->is_fabricated ? count : hki_cpus_usable();
     }
-    hki_hardware_order(hardware, allowed, count, topo->cores);
-    topo->core_count = count;
-    topo->usable = hardware->is_fabricated ? count : hki_cpus_usable();
-done:
     hki_free(allowed);
     return status;
 }
