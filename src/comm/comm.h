@@ -138,6 +138,15 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
                             const hki_costs_t *costs, const hk_comm_t *parent, hki_domain_t *domain,
                             hk_comm_t **comm_out);
 
+/** What one run may stage. In all it is best no more than the second-level cache of a core holds;
+ *  but parts for many ranks should not become small. */
+static inline size_t hki_comm_staging_room(const hki_endpoint_t *ep)
+{
+    const size_t best = (size_t)(ep->nranks > 8 ? ep->nranks : 8) * 16384;
+
+    return ep->staging_bytes / 2 < best ? ep->staging_bytes / 2 : best;
+}
+
 /* request.c */
 
 /** A request from the pool, in the live list. NULL: no memory (the error is set). */

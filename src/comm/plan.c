@@ -91,7 +91,7 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
 {
     hki_footprint_t need;
     const double scratch = (double)hki_comm_scratch_bytes(comm->ep->staging_bytes);
-    double room = (double)(comm->ep->staging_bytes / 2);
+    double room = (double)hki_comm_staging_room(comm->ep);
     double tile = (double)(SIZE_MAX / 4);
     const hk_status_t status = hki_footprint(algo, comm->nranks, &need);
 
@@ -99,6 +99,7 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
         return status;
     }
     const bool is_staged = comm->ep->unstaged_bytes == SIZE_MAX;
+    room /= is_staged ? 1.0 : 2.0; // then half of it is for what may be staged but need not
     const hki_staged_t *sent = is_staged ? &need.staged : &need.copied;
     const double staged =
         sent->elements * (double)plan->elem_bytes + sent->partials * (double)plan->acc_bytes;

@@ -107,7 +107,8 @@ static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     }
     const bool is_same =
         lane->sent != NULL && lane->sent == view.data && lane->sent_bytes == view.bytes;
-    const unsigned flags = (step->is_copied ? HKI_SEND_COPIED : 0) | (is_same ? HKI_SEND_SAME : 0);
+    const unsigned flags =
+        HKI_SEND_SHORT | (step->is_copied ? HKI_SEND_COPIED : 0) | (is_same ? HKI_SEND_SAME : 0);
     const hk_status_t status = ep->ops->send(ep, lane->stream, step->peer, &envelope, view.data,
                                              view.bytes, flags, &ticket);
     if (status == HK_OK) {

@@ -86,6 +86,8 @@ typedef struct hki_message {
 enum {
     HKI_SEND_COPIED = 1, /**< the source may change as soon as send() returns HK_OK */
     HKI_SEND_SAME = 2,   /**< the same payload as in the last send on this lane, in this run */
+    HKI_SEND_SHORT = 4,  /**< within a run: what takes less time to copy than to wait until it is
+                              read may be staged */
 };
 
 /** One contribution to the group's log of who does what, shown in errors. */

@@ -15,7 +15,12 @@
 #include "base/error.h"
 #include "transport/segment/endpoint.h"
 
-enum { STAGING_ALIGNMENT = 64, LINGER_ROUNDS = 32 };
+enum {
+    STAGING_ALIGNMENT = 64,
+    LINGER_ROUNDS = 32,
+    SHORT_BYTES = 2048,             /**< copied in less time than a cache line takes to and fro */
+    SHORT_BYTES_SHARED_CORE = 8192, /**< the same for a turn of the other ranks on the core */
+};
 
 static hki_stream_out_t *stream_out(hki_segment_t *seg, int lane, int peer)
 {
@@ -52,25 +57,32 @@ static bool has_room(hki_stream_out_t *out, uint32_t nlines)
     return out->sent - out->consumed_seen < nlines;
 }
 
-/** Copy a payload to the current half, unless it is what was staged last. @return where it lies, or
- *  NULL: no room */
-static const char *stage(hki_staging_t *staging, size_t half_bytes, const void *payload,
-                         size_t bytes, bool is_same)
+/** A payload to stage. */
+typedef struct span {
+    const void *data;
+    size_t bytes;
+    bool is_same; /**< as the last one, if that was staged */
+} span_t;
+
+/** Copy a payload to the current half, of which `limit` bytes may be used, unless it is what was
+ *  staged last. @return where it lies, or NULL: no room */
+static const char *stage(hki_staging_t *staging, size_t half_bytes, size_t limit,
+                         const span_t *span)
 {
     char *half = staging->base + (size_t)staging->current * half_bytes;
 
-    if (is_same && bytes == staging->last_bytes) {
+    if (span->is_same && span->bytes == staging->last_bytes) {
         return half + staging->last_at;
     }
-    if (bytes > half_bytes - staging->used) {
+    if (staging->used > limit || span->bytes > limit - staging->used) {
         return NULL;
     }
-    memcpy(half + staging->used, payload, bytes);
+    memcpy(half + staging->used, span->data, span->bytes);
     staging->last_at = staging->used;
-    staging->last_bytes = bytes;
+    staging->last_bytes = span->bytes;
     // half_bytes is a multiple of the alignment, so this stays within it
-    staging->used =
-        (staging->used + bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT * STAGING_ALIGNMENT;
+    staging->used = (staging->used + span->bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT *
+                    STAGING_ALIGNMENT;
     return half + staging->last_at;
 }
 
@@ -85,6 +97,30 @@ static void note_reader(hki_staging_t *staging, int peer, uint64_t ticket)
     half->tickets[peer] = ticket;
 }
 
+/** Does copying the payload of a run take less than waiting until a peer has read it in place? */
+static bool is_short(const hki_segment_t *seg, size_t bytes, unsigned flags)
+{
+    return (flags & HKI_SEND_SHORT) != 0 &&
+           bytes <= (seg->can_spin ? (size_t)SHORT_BYTES : (size_t)SHORT_BYTES_SHARED_CORE);
+}
+
+/** Let the receiver read the payload in the staging memory. @return false: there is no room */
+static bool place_staged(hki_segment_t *seg, int lane, const void *payload, size_t bytes,
+                         unsigned flags, hki_line_t *line)
+{
+    const size_t half_bytes = seg->base.staging_bytes / 2;
+    const bool must = (flags & HKI_SEND_COPIED) != 0 || seg->base.unstaged_bytes == SIZE_MAX;
+    const char *at = stage(&seg->staging[lane], half_bytes, must ? half_bytes : half_bytes / 2,
+                           &(span_t){payload, bytes, (flags & HKI_SEND_SAME) != 0});
+
+    if (at == NULL) {
+        return false;
+    }
+    line->mode = HKI_PAYLOAD_STAGED;
+    line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
+    return true;
+}
+
 /** Put a payload that does not fit into the line where the receiver can read it. */
 static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size_t bytes,
                          unsigned flags, hki_line_t *line)
@@ -92,12 +128,14 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
     const size_t half_bytes = seg->base.staging_bytes / 2;
     const bool is_copied = (flags & HKI_SEND_COPIED) != 0;
     const bool may_be_remote = !is_copied && seg->base.unstaged_bytes != SIZE_MAX;
-    const char *at = payload;
     uint64_t offset = 0;
 
     line->payload.span.bytes = bytes;
     line->inline_bytes = 0;
-    if (!is_copied && hki_world_locate(seg->world, at, bytes, &offset)) {
+    if (!is_copied && hki_world_locate(seg->world, payload, bytes, &offset)) {
+        if (is_short(seg, bytes, flags) && place_staged(seg, lane, payload, bytes, flags, line)) {
+            return HK_OK;
+        }
         seg->staging[lane].last_bytes = 0; // what comes next may not be taken for what was staged
         line->mode = HKI_PAYLOAD_DIRECT;
         line->payload.span.offset = offset;
@@ -109,12 +147,8 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
                         "memory of a lane",
                         bytes, half_bytes);
     }
-    at = may_be_remote && bytes >= seg->base.unstaged_bytes
-             ? NULL
-             : stage(&seg->staging[lane], half_bytes, payload, bytes, (flags & HKI_SEND_SAME) != 0);
-    if (at != NULL) {
-        line->mode = HKI_PAYLOAD_STAGED;
-        line->payload.span.offset = (uint64_t)((uintptr_t)at - (uintptr_t)seg->world->base);
+    if (!(may_be_remote && bytes >= seg->base.unstaged_bytes) &&
+        place_staged(seg, lane, payload, bytes, flags, line)) {
         return HK_OK;
     }
     if (!may_be_remote) {

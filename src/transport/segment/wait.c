@@ -26,13 +26,14 @@
 
 enum {
     SPIN_ROUNDS = 256, /**< some 100 us, with what the caller does in a round */
-    YIELD_ROUNDS = 32,
+    YIELD_ROUNDS = 32, /**< at least */
     CLOCK_ROUNDS = 16, /**< how often a spinning rank looks at the clock */
     CHECK_NS_PER_RANK = 10000,
 };
 
 #define CHECK_NS       UINT64_C(1000000)    /* between looks at the peers */
 #define CORES_CHECK_NS UINT64_C(1000000000) /* between looks at the cores we may use */
+#define YIELD_NS       UINT64_C(100000)     /* at least, before sleeping */
 #define SLEEP_NS_MAX   UINT64_C(20000000)
 #define READ_NS_MAX    UINT64_C(1000000000) /* to find out why memory cannot be read */
 
@@ -229,7 +230,13 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
         return check(seg, waiter, peer, hki_clock_ns());
     }
     const uint64_t now_ns = hki_clock_ns();
-    if (round < spin_rounds + yield_rounds || forced == HKI_SPIN_YIELDS) {
+    if (round == spin_rounds) {
+        waiter->started_ns = now_ns;
+    }
+    // a core that nobody else wants returns from a yield at once: that is no reason to sleep soon
+    const bool is_early = !seg->can_spin && now_ns - waiter->started_ns < YIELD_NS;
+    if (round < spin_rounds + yield_rounds || (yield_rounds != 0 && is_early) ||
+        forced == HKI_SPIN_YIELDS) {
         (void)sched_yield();
         seg->base.counts.yields++;
     } else {
