@@ -22,6 +22,8 @@
 #define HKI_NARROW_16(v)               \
     ((half_u16)_mm256_castsi256_si128( \
         _mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)(v), (__m256i)(v)), 0x08)))
+#define HKI_NARROW_16X2(a, b) \
+    ((vec_t)_mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)(a), (__m256i)(b)), 0xd8))
 #define HKI_NARROW_8X2(a, b) avx2_narrow_8x2((__m256i)(a), (__m256i)(b))
 #define HKI_WIDEN_I8(h)      ((v_i16)_mm256_cvtepi8_epi16((__m128i)(h)))
 

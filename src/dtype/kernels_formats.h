@@ -8,10 +8,13 @@
  * type:
  *   bf16, f16             one vector of f32, elements in order: also for partial sums
  *   bf16x2                two vectors of f32, even and odd elements: fewer instructions
- *   fp8e4m3x2, fp8e5m2x2  two vectors of f32 (more would not stay in the registers)
+ *   fp8e4m3x2, fp8e5m2x2  two vectors of f32, elements in order: for partial sums
  *   f32x2                 partial sums that become fp8, or come of it
+ *   fp8e4m3, fp8e5m2      a whole vector of codes, in two turns, since four vectors of f32 for each
+ *                         branch of the tree would not stay in the registers: load_even_F and
+ *                         load_odd_F, then store_split_F for both
  *   fp8e4m3_scaled        values times 2^-8, which saves a product: for sums
- *   bf16_least and the like      integers of the same width, ordered as the values are
+ *   bf16_least, ...       integers of the same width, ordered as the values are
  */
 #ifndef HKI_DTYPE_KERNELS_FORMATS_H
 #define HKI_DTYPE_KERNELS_FORMATS_H
@@ -29,8 +32,10 @@ enum {
     BYTES_bf16 = 2,
     BYTES_bf16x2 = 2,
     BYTES_f32x2 = 4,
-    BYTES_fp8e4m3x2 = 1,
+    BYTES_fp8e4m3 = 1,
     BYTES_fp8e4m3_scaled = 1,
+    BYTES_fp8e5m2 = 1,
+    BYTES_fp8e4m3x2 = 1,
     BYTES_fp8e5m2x2 = 1,
     LANES_w8 = HKI_VECTOR_BYTES,
     LANES_w32 = HKI_VECTOR_BYTES / 4,
@@ -42,8 +47,10 @@ enum {
     LANES_bf16 = LANES_w32,
     LANES_bf16x2 = 2 * LANES_w32,
     LANES_f32x2 = 2 * LANES_w32,
+    LANES_fp8e4m3 = LANES_w8,
+    LANES_fp8e4m3_scaled = LANES_w8,
+    LANES_fp8e5m2 = LANES_w8,
     LANES_fp8e4m3x2 = 2 * LANES_w32,
-    LANES_fp8e4m3_scaled = 2 * LANES_w32,
     LANES_fp8e5m2x2 = 2 * LANES_w32,
 };
 
@@ -175,25 +182,25 @@ INLINE two_t times_x2(two_t acc, float by)
     return (two_t){(vec_t)((v_f32)acc.a * by), (vec_t)((v_f32)acc.b * by)};
 }
 
-/** A code of fp8e5m2 is the upper half of an f16. */
+/** In 16-bit lanes: NaN where `f16`, a code of fp8e4m3 in the place of an f16, is one. */
+INLINE v_u16 fp8e4m3_with_nan(v_u16 f16)
+{
+    return f16 | (v_u16)((f16 & 0x3f80) == 0x3f80);
+}
+
+/** Codes in order: those of fp8e5m2 are the upper halves of f16, those of fp8e4m3, moved to their
+ *  place, have the bits of f16 that are 2^8 times smaller, but for NaN. */
 INLINE two_t load_fp8e5m2x2(const char *from)
 {
     return f16_to_two(load_bytes(from) << 8);
 }
 
-/** A code of fp8e4m3, moved to its place, has the bits of an f16 that is 2^8 times smaller, but for
- *  NaN. */
-INLINE two_t load_fp8e4m3_scaled(const char *from)
+INLINE two_t load_fp8e4m3x2(const char *from)
 {
     const v_u16 f16 = (load_bytes(from) << 7) & 0xbf80;
     const v_u16 is_nan = (v_u16)((f16 & 0x3f80) == 0x3f80);
 
-    return f16_to_two(f16 | (is_nan & 0x7e00));
-}
-
-INLINE two_t load_fp8e4m3x2(const char *from)
-{
-    return times_x2(load_fp8e4m3_scaled(from), 256.0F);
+    return times_x2(f16_to_two(f16 | (is_nan & 0x7e00)), 256.0F);
 }
 
 INLINE void fp8_store(small_t type, char *to, two_t acc)
@@ -206,9 +213,55 @@ INLINE void fp8_store(small_t type, char *to, two_t acc)
     memcpy(to, &unsigned_nan, sizeof(unsigned_nan));
 }
 
-#define store_fp8e4m3_scaled(to, acc) fp8_store(SMALL_FP8E4M3_SCALED, to, acc)
-#define store_fp8e4m3x2(to, acc)      fp8_store(SMALL_FP8E4M3, to, acc)
-#define store_fp8e5m2x2(to, acc)      fp8_store(SMALL_FP8E5M2, to, acc)
+#define store_fp8e4m3x2(to, acc) fp8_store(SMALL_FP8E4M3, to, acc)
+#define store_fp8e5m2x2(to, acc) fp8_store(SMALL_FP8E5M2, to, acc)
+
+/* ---- even bytes, then odd bytes: 16-bit lanes need no shuffles ------------------------------ */
+
+INLINE two_t load_even_fp8e5m2(const char *from)
+{
+    return f16_to_two((v_u16)load_w8(from) << 8);
+}
+
+INLINE two_t load_odd_fp8e5m2(const char *from)
+{
+    return f16_to_two((v_u16)load_w8(from) & 0xff00);
+}
+
+INLINE two_t load_even_fp8e4m3_scaled(const char *from)
+{
+    const v_i16 upper = (v_i16)((v_u16)load_w8(from) << 8);
+
+    return f16_to_two(fp8e4m3_with_nan((v_u16)(upper >> 1) & 0xbf80));
+}
+
+INLINE two_t load_odd_fp8e4m3_scaled(const char *from)
+{
+    return f16_to_two(fp8e4m3_with_nan((v_u16)((v_i16)load_w8(from) >> 1) & 0xbf80));
+}
+
+#define load_even_fp8e4m3(from) times_x2(load_even_fp8e4m3_scaled(from), 256.0F)
+#define load_odd_fp8e4m3(from)  times_x2(load_odd_fp8e4m3_scaled(from), 256.0F)
+
+/** 32-bit lanes with two codes each. */
+INLINE v_u32 fp8_encode_pair(small_t type, vec_t even, vec_t odd)
+{
+    return small_with_sign(type, even) | small_with_sign(type, odd) << 8;
+}
+
+INLINE void fp8_store_split(small_t type, char *to, two_t even, two_t odd)
+{
+    const v_u8 code = (v_u8)HKI_NARROW_16X2(fp8_encode_pair(type, even.a, odd.a),
+                                            fp8_encode_pair(type, even.b, odd.b));
+    const v_u8 is_minus_nan = (v_u8)(code == (uint8_t)(type.nan | 0x80));
+
+    store_w8(to, (vec_t)(code ^ (is_minus_nan & 0x80)));
+}
+
+#define store_split_fp8e4m3(to, even, odd) fp8_store_split(SMALL_FP8E4M3, to, even, odd)
+#define store_split_fp8e4m3_scaled(to, even, odd) \
+    fp8_store_split(SMALL_FP8E4M3_SCALED, to, even, odd)
+#define store_split_fp8e5m2(to, even, odd) fp8_store_split(SMALL_FP8E5M2, to, even, odd)
 
 /* ---- ordered integers ---------------------------------------------------------------------- */
 

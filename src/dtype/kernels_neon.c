@@ -15,11 +15,12 @@
     ((vec_t)vmull_u32(vmovn_u64((uint64x2_t)(a)), vmovn_u64((uint64x2_t)(b))))
 #define HKI_MULHI_U16(a, b) neon_mulhi_u16((uint16x8_t)(a), (uint16x8_t)(b))
 
-#define HKI_F16_LOAD(h)      ((v_f32)vcvt_f32_f16((float16x4_t)(h)))
-#define HKI_F16_STORE(v)     ((half_u16)vcvt_f16_f32((float32x4_t)(v)))
-#define HKI_WIDEN_16(h)      ((v_u32)vmovl_u16((uint16x4_t)(h)))
-#define HKI_NARROW_16(v)     ((half_u16)vmovn_u32((uint32x4_t)(v)))
-#define HKI_NARROW_8X2(a, b) vmovn_u16(vuzp1q_u16((uint16x8_t)(a), (uint16x8_t)(b)))
+#define HKI_F16_LOAD(h)       ((v_f32)vcvt_f32_f16((float16x4_t)(h)))
+#define HKI_F16_STORE(v)      ((half_u16)vcvt_f16_f32((float32x4_t)(v)))
+#define HKI_WIDEN_16(h)       ((v_u32)vmovl_u16((uint16x4_t)(h)))
+#define HKI_NARROW_16(v)      ((half_u16)vmovn_u32((uint32x4_t)(v)))
+#define HKI_NARROW_16X2(a, b) ((vec_t)vuzp1q_u16((uint16x8_t)(a), (uint16x8_t)(b)))
+#define HKI_NARROW_8X2(a, b)  vmovn_u16(vuzp1q_u16((uint16x8_t)(a), (uint16x8_t)(b)))
 
 #define HKI_LEAST_F32(a, b) vminq_f32((float32x4_t)(a), (float32x4_t)(b))
 #define HKI_LEAST_F64(a, b) vminq_f64((float64x2_t)(a), (float64x2_t)(b))

@@ -197,15 +197,17 @@ INLINE two_t quiet_x2(two_t acc)
 /** Formats to read: scaled. */
 #define FORMAT_TIMES(name, in) enum { BYTES_##name = BYTES_##in, LANES_##name = LANES_##in };
 
-#define load_w8_times(from)        times_w8(load_w8(from))
-#define load_w32_times(from)       times_w32(load_w32(from))
-#define load_w64_times(from)       times_w64(load_w64(from))
-#define load_f32_times(from)       ((vec_t)((v_f32)load_w32(from) * (float)f.value))
-#define load_f64_times(from)       ((vec_t)((v_f64)load_w64(from) * f.value))
-#define load_f16_times(from)       ((vec_t)((v_f32)load_f16(from) * (float)f.value))
-#define load_bf16x2_times(from)    times_2(load_bf16x2(from))
-#define load_fp8e4m3x2_times(from) times_2(load_fp8e4m3x2(from))
-#define load_fp8e5m2x2_times(from) times_2(load_fp8e5m2x2(from))
+#define load_w8_times(from)           times_w8(load_w8(from))
+#define load_w32_times(from)          times_w32(load_w32(from))
+#define load_w64_times(from)          times_w64(load_w64(from))
+#define load_f32_times(from)          ((vec_t)((v_f32)load_w32(from) * (float)f.value))
+#define load_f64_times(from)          ((vec_t)((v_f64)load_w64(from) * f.value))
+#define load_f16_times(from)          ((vec_t)((v_f32)load_f16(from) * (float)f.value))
+#define load_bf16x2_times(from)       times_2(load_bf16x2(from))
+#define load_even_fp8e4m3_times(from) times_2(load_even_fp8e4m3(from))
+#define load_odd_fp8e4m3_times(from)  times_2(load_odd_fp8e4m3(from))
+#define load_even_fp8e5m2_times(from) times_2(load_even_fp8e5m2(from))
+#define load_odd_fp8e5m2_times(from)  times_2(load_odd_fp8e5m2(from))
 FORMAT_TIMES(w8_times, w8)
 FORMAT_TIMES(w32_times, w32)
 FORMAT_TIMES(w64_times, w64)
@@ -213,8 +215,8 @@ FORMAT_TIMES(f32_times, w32)
 FORMAT_TIMES(f64_times, w64)
 FORMAT_TIMES(f16_times, f16)
 FORMAT_TIMES(bf16x2_times, bf16x2)
-FORMAT_TIMES(fp8e4m3x2_times, fp8e4m3x2)
-FORMAT_TIMES(fp8e5m2x2_times, fp8e5m2x2)
+FORMAT_TIMES(fp8e4m3_times, fp8e4m3)
+FORMAT_TIMES(fp8e5m2_times, fp8e5m2)
 
 /* ---- loops --------------------------------------------------------------------------------- */
 
@@ -250,6 +252,26 @@ FORMAT_TIMES(fp8e5m2x2_times, fp8e5m2x2)
         }                                                                                     \
     }
 
+/** The same for formats that are read and written in two turns. */
+#define STEPS_SPLIT(name, N, in, out, op, finish)                                       \
+    static void name##_of_##N(char *dst, const void *const *source_list, size_t nsteps, \
+                              const hki_factor_t *factor)                               \
+    {                                                                                   \
+        const hki_factor_t f = *factor;                                                 \
+        const char *sources[N];                                                         \
+                                                                                        \
+        (void)f;                                                                        \
+        for (int s = 0; s < N; s++) {                                                   \
+            sources[s] = source_list[s];                                                \
+        }                                                                               \
+        for (size_t i = 0; i < nsteps; i++) {                                           \
+            const size_t at = i * HKI_VECTOR_BYTES;                                     \
+            const two_t even = finish(TREE_OF_##N(load_even_##in, op));                 \
+            const two_t odd = finish(TREE_OF_##N(load_odd_##in, op));                   \
+            store_split_##out(dst + at, even, odd);                                     \
+        }                                                                               \
+    }
+
 #define SIZES_OF(in, out) .step = LANES_##in, .in_bytes = BYTES_##in, .out_bytes = BYTES_##out
 
 /** n = 1: load, store, scale, divide. */
@@ -263,21 +285,21 @@ FORMAT_TIMES(fp8e5m2x2_times, fp8e5m2x2)
     static const hki_loop_t name = {.of = {[2] = name##_of_2}, SIZES_OF(in, out)};
 
 /** n = 2 to 8: the functions, and a loop of them. */
-#define STEPS_2_TO_8(name, in, out, op, finish) \
-    STEPS(name, 2, in, out, op, finish)         \
-    STEPS(name, 3, in, out, op, finish)         \
-    STEPS(name, 4, in, out, op, finish)         \
-    STEPS(name, 5, in, out, op, finish)         \
-    STEPS(name, 6, in, out, op, finish)         \
-    STEPS(name, 7, in, out, op, finish)         \
-    STEPS(name, 8, in, out, op, finish)
+#define STEPS_2_TO_8(steps, name, in, out, op, finish)                              \
+    steps(name, 2, in, out, op, finish) steps(name, 3, in, out, op, finish)         \
+        steps(name, 4, in, out, op, finish) steps(name, 5, in, out, op, finish)     \
+            steps(name, 6, in, out, op, finish) steps(name, 7, in, out, op, finish) \
+                steps(name, 8, in, out, op, finish)
 #define LOOP_OF(name, steps, in, out)                                                            \
     static const hki_loop_t name = {.of = {NULL, NULL, steps##_of_2, steps##_of_3, steps##_of_4, \
                                            steps##_of_5, steps##_of_6, steps##_of_7,             \
                                            steps##_of_8},                                        \
                                     SIZES_OF(in, out)};
-#define LOOP(name, in, out, op, finish)     \
-    STEPS_2_TO_8(name, in, out, op, finish) \
+#define LOOP(name, in, out, op, finish)            \
+    STEPS_2_TO_8(STEPS, name, in, out, op, finish) \
+    LOOP_OF(name, name, in, out)
+#define LOOP_SPLIT(name, in, out, op, finish)            \
+    STEPS_2_TO_8(STEPS_SPLIT, name, in, out, op, finish) \
     LOOP_OF(name, name, in, out)
 
 #define INTEGER(type, width)                                    \
@@ -291,10 +313,10 @@ FORMAT_TIMES(fp8e5m2x2_times, fp8e5m2x2)
     SINGLE(width##_scale, width, width, times_##width)       \
     LOOP(width##_premulsum, width##_times, width, sum_##width, as_it_is)
 /** Bits do not know how wide their elements are. */
-#define BITWISE(op)                               \
-    STEPS_2_TO_8(bits_##op, w8, w8, op, as_it_is) \
-    LOOP_OF(w8_##op, bits_##op, w8, w8)           \
-    LOOP_OF(w32_##op, bits_##op, w32, w32)        \
+#define BITWISE(op)                                      \
+    STEPS_2_TO_8(STEPS, bits_##op, w8, w8, op, as_it_is) \
+    LOOP_OF(w8_##op, bits_##op, w8, w8)                  \
+    LOOP_OF(w32_##op, bits_##op, w32, w32)               \
     LOOP_OF(w64_##op, bits_##op, w64, w64)
 #define FLOATING(type, width, minus)                                      \
     LOOP(type##_sum, width, width, sum_##type, quiet_##type)              \
@@ -358,14 +380,14 @@ LOOP(bf16_sum_ll, bf16x2, bf16x2, sum_f32_x2, as_it_is)
 LOOP(bf16_prod_ll, bf16x2, bf16x2, prod_f32_x2, as_it_is)
 LOOP(bf16_avg, bf16x2, bf16x2, sum_f32_x2, divided_x2)
 LOOP(bf16_premulsum, bf16x2_times, bf16x2, sum_f32_x2, as_it_is)
-LOOP(fp8e4m3_sum_ll, fp8e4m3_scaled, fp8e4m3_scaled, sum_f32_x2, as_it_is)
-LOOP(fp8e4m3_prod_ll, fp8e4m3x2, fp8e4m3x2, prod_f32_x2, as_it_is)
-LOOP(fp8e4m3_avg, fp8e4m3_scaled, fp8e4m3_scaled, sum_f32_x2, divided_x2)
-LOOP(fp8e5m2_sum_ll, fp8e5m2x2, fp8e5m2x2, sum_f32_x2, as_it_is)
-LOOP(fp8e5m2_prod_ll, fp8e5m2x2, fp8e5m2x2, prod_f32_x2, as_it_is)
-LOOP(fp8e5m2_avg, fp8e5m2x2, fp8e5m2x2, sum_f32_x2, divided_x2)
-LOOP(fp8e5m2_premulsum, fp8e5m2x2_times, fp8e5m2x2, sum_f32_x2, as_it_is)
-LOOP(fp8e4m3_premulsum, fp8e4m3x2_times, fp8e4m3x2, sum_f32_x2, as_it_is)
+LOOP_SPLIT(fp8e4m3_sum_ll, fp8e4m3_scaled, fp8e4m3_scaled, sum_f32_x2, as_it_is)
+LOOP_SPLIT(fp8e4m3_prod_ll, fp8e4m3, fp8e4m3, prod_f32_x2, as_it_is)
+LOOP_SPLIT(fp8e4m3_avg, fp8e4m3_scaled, fp8e4m3_scaled, sum_f32_x2, divided_x2)
+LOOP_SPLIT(fp8e4m3_premulsum, fp8e4m3_times, fp8e4m3, sum_f32_x2, as_it_is)
+LOOP_SPLIT(fp8e5m2_sum_ll, fp8e5m2, fp8e5m2, sum_f32_x2, as_it_is)
+LOOP_SPLIT(fp8e5m2_prod_ll, fp8e5m2, fp8e5m2, prod_f32_x2, as_it_is)
+LOOP_SPLIT(fp8e5m2_avg, fp8e5m2, fp8e5m2, sum_f32_x2, divided_x2)
+LOOP_SPLIT(fp8e5m2_premulsum, fp8e5m2_times, fp8e5m2, sum_f32_x2, as_it_is)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 

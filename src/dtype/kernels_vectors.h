@@ -13,6 +13,7 @@
  *   HKI_WIDEN_I8(h)                     signed bytes to 16-bit lanes
  *   HKI_WIDEN_16(h), HKI_NARROW_16(v)   32-bit lanes to their low halves, and back
  *   HKI_NARROW_8X2(a, b)                two vectors of 32-bit lanes (up to 255) to half a vector
+ *   HKI_NARROW_16X2(a, b)               two vectors of 32-bit lanes (up to 65535) to one
  *   HKI_MIN_F32(a, b), HKI_MAX_F32(a, b), HKI_MIN_F64(a, b)
  *                                       a if it is less (greater) than b, else b
  *   HKI_MIN_i8(a, b) ... of i8, u8, i16, i32, u32; of i64, u64: the lesser; HKI_MAX_i8(a, b) ...
@@ -24,7 +25,9 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-#define VECTOR __attribute__((vector_size(HKI_VECTOR_BYTES)))
+/** What takes many instructions where the processor has none for it: once, not in every loop. */
+#define OUTLINE static __attribute__((noinline))
+#define VECTOR  __attribute__((vector_size(HKI_VECTOR_BYTES)))
 
 typedef uint64_t vec_t VECTOR; // any lanes: cast to the type of the moment
 typedef uint8_t v_u8 VECTOR;
@@ -131,7 +134,7 @@ INLINE vec_t mulhi_u16(vec_t a, vec_t b)
 #    define HKI_WIDEN_I8(h) __builtin_convertvector(h, v_i16)
 #endif
 #ifndef HKI_NARROW_8X2
-INLINE half_u8 narrow_8x2(v_u32 a, v_u32 b)
+OUTLINE half_u8 narrow_8x2(v_u32 a, v_u32 b)
 {
     const quarter_u8 parts[2] = {__builtin_convertvector(a, quarter_u8),
                                  __builtin_convertvector(b, quarter_u8)};
@@ -141,6 +144,18 @@ INLINE half_u8 narrow_8x2(v_u32 a, v_u32 b)
     return half;
 }
 #    define HKI_NARROW_8X2(a, b) narrow_8x2(a, b)
+#endif
+
+#ifndef HKI_NARROW_16X2
+INLINE vec_t narrow_16x2(v_u32 a, v_u32 b)
+{
+    const half_u16 parts[2] = {HKI_NARROW_16(a), HKI_NARROW_16(b)};
+    vec_t v;
+
+    memcpy(&v, parts, sizeof(v));
+    return v;
+}
+#    define HKI_NARROW_16X2(a, b) narrow_16x2(a, b)
 #endif
 
 /** The one NaN for every NaN. */
@@ -238,8 +253,17 @@ INLINE v_u32 small_encode(small_t type, vec_t v)
 }
 
 #ifndef HKI_F16_LOAD
-#    define HKI_F16_LOAD(h)  ((v_f32)small_decode(SMALL_F16, HKI_WIDEN_16(h)))
-#    define HKI_F16_STORE(v) HKI_NARROW_16(small_encode(SMALL_F16, (vec_t)(v)))
+OUTLINE v_f32 f16_decode(half_u16 h)
+{
+    return (v_f32)small_decode(SMALL_F16, HKI_WIDEN_16(h));
+}
+
+OUTLINE half_u16 f16_encode(v_f32 v)
+{
+    return HKI_NARROW_16(small_encode(SMALL_F16, (vec_t)v));
+}
+#    define HKI_F16_LOAD(h)  f16_decode(h)
+#    define HKI_F16_STORE(v) f16_encode(v)
 #endif
 
 #endif /* HKI_DTYPE_KERNELS_VECTORS_H */
