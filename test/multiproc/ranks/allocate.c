@@ -359,7 +359,7 @@ static void limit(void)
 {
     enum { MOST = 4000 };
     static unsigned char *blocks[MOST];
-    const struct rlimit space = {.rlim_cur = 400 * MIB, .rlim_max = 400 * MIB};
+    const struct rlimit space = {.rlim_cur = 200 * MIB, .rlim_max = 200 * MIB};
     unsigned n = 0;
 
     REQUIRE(setrlimit(RLIMIT_AS, &space) == 0, "errno %d", errno);
