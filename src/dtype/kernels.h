@@ -14,8 +14,11 @@
 
 #include "dtype/reduce.h"
 
-/** Most sources of one loop; most bytes of a step, read or written. */
-enum { HKI_LOOP_SOURCES_MAX = 8, HKI_STEP_BYTES_MAX = 128 };
+enum {
+    HKI_GROUP_SOURCES = 8,     /**< what every combining loop but HKI_PARTIAL_TO_LEAF takes */
+    HKI_LOOP_SOURCES_MAX = 16, /**< what some take */
+    HKI_STEP_BYTES_MAX = 128,  /**< of a step, read or written */
+};
 
 /** Numbers that some loops need: what HK_PREMULSUM multiplies by, or what HK_AVG divides by. */
 typedef struct hki_factor {
@@ -46,7 +49,7 @@ typedef enum hki_form {
 } hki_form_t;
 
 typedef struct hki_kernels {
-    /** n is 2 to 8, of HKI_PARTIAL_TO_LEAF 2. HK_AVG and HK_PREMULSUM: the sums. NULL for what
+    /** n is 2 to 8, the most frequent sums to 16, of HKI_PARTIAL_TO_LEAF 2. HK_AVG and HK_PREMULSUM: the sums. NULL for what
      *  hki_reduction_check() refuses, for HK_USER, and between elements and partial sums for the
      *  least and greatest of small types, which need no partial sums. */
     const hki_loop_t *combine[HK_DTYPE_COUNT][HK_OP_COUNT][HKI_FORM_COUNT];

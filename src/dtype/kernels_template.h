@@ -220,18 +220,30 @@ FORMAT_TIMES(fp8e5m2_times, fp8e5m2)
 
 /* ---- loops --------------------------------------------------------------------------------- */
 
-#define AT(s)            ((const char *)sources[s] + at)
-#define TREE_2(l, op, s) op(l(AT(s)), l(AT((s) + 1)))
-#define TREE_3(l, op, s) op(TREE_2(l, op, s), l(AT((s) + 2)))
-#define TREE_4(l, op, s) op(TREE_2(l, op, s), TREE_2(l, op, (s) + 2))
-#define TREE_OF_1(l, op) l(AT(0))
-#define TREE_OF_2(l, op) TREE_2(l, op, 0)
-#define TREE_OF_3(l, op) TREE_3(l, op, 0)
-#define TREE_OF_4(l, op) TREE_4(l, op, 0)
-#define TREE_OF_5(l, op) op(TREE_4(l, op, 0), l(AT(4)))
-#define TREE_OF_6(l, op) op(TREE_4(l, op, 0), TREE_2(l, op, 4))
-#define TREE_OF_7(l, op) op(TREE_4(l, op, 0), TREE_3(l, op, 4))
-#define TREE_OF_8(l, op) op(TREE_4(l, op, 0), TREE_4(l, op, 4))
+#define AT(s)             ((const char *)sources[s] + at)
+#define TREE_2(l, op, s)  op(l(AT(s)), l(AT((s) + 1)))
+#define TREE_3(l, op, s)  op(TREE_2(l, op, s), l(AT((s) + 2)))
+#define TREE_4(l, op, s)  op(TREE_2(l, op, s), TREE_2(l, op, (s) + 2))
+#define TREE_5(l, op, s)  op(TREE_4(l, op, s), l(AT((s) + 4)))
+#define TREE_6(l, op, s)  op(TREE_4(l, op, s), TREE_2(l, op, (s) + 4))
+#define TREE_7(l, op, s)  op(TREE_4(l, op, s), TREE_3(l, op, (s) + 4))
+#define TREE_8(l, op, s)  op(TREE_4(l, op, s), TREE_4(l, op, (s) + 4))
+#define TREE_OF_1(l, op)  l(AT(0))
+#define TREE_OF_2(l, op)  TREE_2(l, op, 0)
+#define TREE_OF_3(l, op)  TREE_3(l, op, 0)
+#define TREE_OF_4(l, op)  TREE_4(l, op, 0)
+#define TREE_OF_5(l, op)  TREE_5(l, op, 0)
+#define TREE_OF_6(l, op)  TREE_6(l, op, 0)
+#define TREE_OF_7(l, op)  TREE_7(l, op, 0)
+#define TREE_OF_8(l, op)  TREE_8(l, op, 0)
+#define TREE_OF_9(l, op)  op(TREE_8(l, op, 0), l(AT(8)))
+#define TREE_OF_10(l, op) op(TREE_8(l, op, 0), TREE_2(l, op, 8))
+#define TREE_OF_11(l, op) op(TREE_8(l, op, 0), TREE_3(l, op, 8))
+#define TREE_OF_12(l, op) op(TREE_8(l, op, 0), TREE_4(l, op, 8))
+#define TREE_OF_13(l, op) op(TREE_8(l, op, 0), TREE_5(l, op, 8))
+#define TREE_OF_14(l, op) op(TREE_8(l, op, 0), TREE_6(l, op, 8))
+#define TREE_OF_15(l, op) op(TREE_8(l, op, 0), TREE_7(l, op, 8))
+#define TREE_OF_16(l, op) op(TREE_8(l, op, 0), TREE_8(l, op, 8))
 
 /** For N sources: a hki_steps_fn. */
 #define STEPS(name, N, in, out, op, finish)                                                   \
@@ -302,6 +314,23 @@ FORMAT_TIMES(fp8e5m2_times, fp8e5m2)
     STEPS_2_TO_8(STEPS_SPLIT, name, in, out, op, finish) \
     LOOP_OF(name, name, in, out)
 
+/** n = 2 to 16: what is reduced most often. */
+#define LOOP_TO_16(name, in, out, op, finish)                                                   \
+    STEPS_2_TO_8(STEPS, name, in, out, op, finish)                                              \
+    STEPS(name, 9, in, out, op, finish)                                                         \
+    STEPS(name, 10, in, out, op, finish)                                                        \
+    STEPS(name, 11, in, out, op, finish)                                                        \
+    STEPS(name, 12, in, out, op, finish)                                                        \
+    STEPS(name, 13, in, out, op, finish)                                                        \
+    STEPS(name, 14, in, out, op, finish)                                                        \
+    STEPS(name, 15, in, out, op, finish)                                                        \
+    STEPS(name, 16, in, out, op, finish)                                                        \
+    static const hki_loop_t name = {                                                            \
+        .of = {NULL, NULL, name##_of_2, name##_of_3, name##_of_4, name##_of_5, name##_of_6,     \
+               name##_of_7, name##_of_8, name##_of_9, name##_of_10, name##_of_11, name##_of_12, \
+               name##_of_13, name##_of_14, name##_of_15, name##_of_16},                         \
+        SIZES_OF(in, out)};
+
 #define INTEGER(type, width)                                    \
     LOOP(type##_min, width, width, min_##type, as_it_is)        \
     LOOP(type##_max, width, width, max_##type, as_it_is)        \
@@ -319,7 +348,7 @@ FORMAT_TIMES(fp8e5m2_times, fp8e5m2)
     LOOP_OF(w32_##op, bits_##op, w32, w32)               \
     LOOP_OF(w64_##op, bits_##op, w64, w64)
 #define FLOATING(type, width, minus)                                      \
-    LOOP(type##_sum, width, width, sum_##type, quiet_##type)              \
+    LOOP_TO_16(type##_sum, width, width, sum_##type, quiet_##type)        \
     LOOP(type##_prod, width, width, prod_##type, quiet_##type)            \
     LOOP(type##_min, width, width, min_##type, quiet_##type)              \
     LOOP(type##_max, minus, width, min_##type, minus_##type)              \
@@ -372,13 +401,13 @@ SMALL_16(f16, f16)
 SMALL_16(bf16, bf16)
 SMALL_8(fp8e4m3, fp8e4m3x2)
 SMALL_8(fp8e5m2, fp8e5m2x2)
-LOOP(f16_sum_ll, f16, f16, sum_f32, quiet_f32)
+LOOP_TO_16(f16_sum_ll, f16, f16, sum_f32, quiet_f32)
 LOOP(f16_prod_ll, f16, f16, prod_f32, quiet_f32)
-LOOP(f16_avg, f16, f16, sum_f32, divided_f32)
+LOOP_TO_16(f16_avg, f16, f16, sum_f32, divided_f32)
 LOOP(f16_premulsum, f16_times, f16, sum_f32, quiet_f32)
-LOOP(bf16_sum_ll, bf16x2, bf16x2, sum_f32_x2, as_it_is)
+LOOP_TO_16(bf16_sum_ll, bf16x2, bf16x2, sum_f32_x2, as_it_is)
 LOOP(bf16_prod_ll, bf16x2, bf16x2, prod_f32_x2, as_it_is)
-LOOP(bf16_avg, bf16x2, bf16x2, sum_f32_x2, divided_x2)
+LOOP_TO_16(bf16_avg, bf16x2, bf16x2, sum_f32_x2, divided_x2)
 LOOP(bf16_premulsum, bf16x2_times, bf16x2, sum_f32_x2, as_it_is)
 LOOP_SPLIT(fp8e4m3_sum_ll, fp8e4m3_scaled, fp8e4m3_scaled, sum_f32_x2, as_it_is)
 LOOP_SPLIT(fp8e4m3_prod_ll, fp8e4m3, fp8e4m3, prod_f32_x2, as_it_is)

@@ -2,8 +2,8 @@
  * @file reduce.c
  * @brief Reductions of any kind, made of the loops of a hki_kernels_t.
  *
- * Method: 2 to 8 sources of one kind are one call of one loop. Everything else goes block by block:
- * BLOCK_BYTES of every source, small enough that all blocks of the evaluation stay in the
+ * Method: 2 to 8 sources of one kind (16 for some) are one call of one loop. Everything else goes
+ * block by block: BLOCK_BYTES of every source, small enough that all blocks of the evaluation stay in the
  * first-level cache, so that each source is read once and dst written once. Within a block,
  * subtrees of 8 (or what is left) sources are computed by one loop each and stand on a stack like
  * the digits of a binary counter: two of equal weight are merged before the next comes. What is
@@ -243,7 +243,7 @@ typedef struct eval {
     int depth;
     node_t nodes[DEPTH_MAX];
     _Alignas(64) char buffers[DEPTH_MAX][BLOCK_BYTES];
-    _Alignas(64) char leaves[HKI_LOOP_SOURCES_MAX][BLOCK_BYTES]; /**< converted elements */
+    _Alignas(64) char leaves[HKI_GROUP_SOURCES][BLOCK_BYTES]; /**< converted elements */
 } eval_t;
 
 static bool are_all_leaves(const hki_source_t *sources, int nsources)
@@ -294,7 +294,7 @@ static void group_push(eval_t *e, const hki_source_t *sources, int weight)
 {
     char *const buffer = e->buffers[e->depth];
     node_t *const node = &e->nodes[e->depth++];
-    const void *at[HKI_LOOP_SOURCES_MAX];
+    const void *at[HKI_GROUP_SOURCES];
     const bool are_leaves =
         e->combine[HKI_LEAF_TO_PARTIAL] != NULL && are_all_leaves(sources, weight);
 
@@ -397,7 +397,7 @@ static void eval_set(eval_t *e, const hki_reduction_t *r, bool is_partial, bool 
     e->factor = factor_of(r);
     e->leaf_bytes = hk_dtype_bytes(r->dtype);
     e->acc_bytes = is_exact ? e->leaf_bytes : hki_acc_bytes(r->dtype, r->op);
-    e->group_max = is_user ? USER_GROUP_MAX : HKI_LOOP_SOURCES_MAX;
+    e->group_max = is_user ? USER_GROUP_MAX : HKI_GROUP_SOURCES;
     for (int form = 0; form < HKI_FORM_COUNT; form++) {
         e->combine[form] = is_user ? NULL : combine[is_exact ? HKI_LEAF_TO_LEAF : form];
     }
@@ -463,7 +463,7 @@ static const hki_loop_t *loop_of_all(const hki_reduction_t *r, bool is_partial,
     return kernels->combine[r->dtype][r->op][form];
 }
 
-/** 2 to 8 sources of one kind in one loop. @return false if there is no such loop */
+/** 2 and more sources of one kind in one loop. @return false if there is no such loop */
 static bool one_loop_reduce(const hki_reduction_t *r, void *dst, bool is_partial,
                             const hki_source_t *sources, int nsources, size_t count)
 {
