@@ -157,27 +157,17 @@ static void heap_open(void)
 /** A number of bytes, with K, M or G; 0: that is none. */
 static size_t parse_bytes(const char *text)
 {
+    static const char units[] = "KMG";
     char *end = NULL;
     const unsigned long long number = strtoull(text, &end, 10);
-    unsigned shift = 0;
+    const char *unit = *end == '\0' ? NULL : strchr(units, *end);
+    const unsigned shift = unit == NULL ? 0 : 10U * (unsigned)(unit - units + 1);
 
-    switch (*end) {
-    case 'G':
-        shift += 10;
-        __attribute__((fallthrough));
-    case 'M':
-        shift += 10;
-        __attribute__((fallthrough));
-    case 'K':
-        shift += 10;
-        end++;
-        break;
-    default:
-        break;
+    if (text[0] < '0' || text[0] > '9' || end[unit == NULL ? 0 : 1] != '\0' ||
+        number > SIZE_MAX >> shift) {
+        return 0;
     }
-    return *end != '\0' || text[0] < '0' || text[0] > '9' || number > SIZE_MAX >> shift
-               ? 0
-               : (size_t)number << shift;
+    return (size_t)number << shift;
 }
 
 /** From here on there are large blocks: the environment can be read only now. */
@@ -257,6 +247,8 @@ bool hocket_shared_heap(unsigned version, hki_shared_heap_t *heap_out)
 }
 
 /* What the program calls. */
+
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): headers call them __size
 
 EXPORT void *malloc(size_t bytes)
 {
@@ -441,3 +433,5 @@ void free_aligned_sized(void *block, size_t alignment, size_t bytes)
     (void)bytes;
     free(block);
 }
+
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
