@@ -49,9 +49,10 @@ typedef enum hki_form {
 } hki_form_t;
 
 typedef struct hki_kernels {
-    /** n is 2 to 8, the most frequent sums to 16, of HKI_PARTIAL_TO_LEAF 2. HK_AVG and HK_PREMULSUM: the sums. NULL for what
-     *  hki_reduction_check() refuses, for HK_USER, and between elements and partial sums for the
-     *  least and greatest of small types, which need no partial sums. */
+    /** n is 2 to 8, the most frequent sums to 16, of HKI_PARTIAL_TO_LEAF 2. HK_AVG and
+     *  HK_PREMULSUM: the sums. NULL for what hki_reduction_check() refuses, for HK_USER, and
+     *  between elements and partial sums for the least and greatest of small types, which need no
+     *  partial sums. */
     const hki_loop_t *combine[HK_DTYPE_COUNT][HK_OP_COUNT][HKI_FORM_COUNT];
     const hki_loop_t *average[HK_DTYPE_COUNT]; /**< leaf to leaf, n 2 to 8, divided; NULL on bool */
     const hki_loop_t *premulsum[HK_DTYPE_COUNT]; /**< the same, each source multiplied */

@@ -3,8 +3,8 @@
  * @brief Reductions of any kind, made of the loops of a hki_kernels_t.
  *
  * Method: 2 to 8 sources of one kind (16 for some) are one call of one loop. Everything else goes
- * block by block: BLOCK_BYTES of every source, small enough that all blocks of the evaluation stay in the
- * first-level cache, so that each source is read once and dst written once. Within a block,
+ * block by block: BLOCK_BYTES of every source, small enough that all blocks of the evaluation stay
+ * in the first-level cache, so that each source is read once and dst written once. Within a block,
  * subtrees of 8 (or what is left) sources are computed by one loop each and stand on a stack like
  * the digits of a binary counter: two of equal weight are merged before the next comes. What is
  * left at the end is merged from the top. This is the tree of hocket/types.h: all digits but the
