@@ -19,7 +19,7 @@
  */
 enum {
     RESIDENT_MORE = 12 << 20, /**< [bytes] a rank of this process */
-    SHARED_MORE = 1 << 20,    /**< [bytes] a rank of the job */
+    SHARED_MORE = 2 << 20,    /**< [bytes] a rank of the job: all scratch of the world's engine */
     MAPPINGS_MORE = 8,
     BLOCKS_MORE = 600, /**< a rank of this process */
 };
