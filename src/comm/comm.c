@@ -64,7 +64,7 @@ hk_status_t hki_comm_break(hk_comm_t *comm)
     return hki_fail_again(comm->failure.status, comm->failure.text);
 }
 
-void hki_comm_leave_with(hk_comm_t *comm, hk_status_t status)
+void hki_comm_tell(hk_comm_t *comm, hk_status_t status)
 {
     char text[HKI_FAILURE_TEXT_BYTES];
 
@@ -72,6 +72,11 @@ void hki_comm_leave_with(hk_comm_t *comm, hk_status_t status)
         (void)snprintf(text, sizeof(text), "rank %d: %s", comm->rank, hk_last_error());
         comm->ep->ops->fail(comm->ep, status, comm->rank, text);
     }
+}
+
+void hki_comm_leave_with(hk_comm_t *comm, hk_status_t status)
+{
+    hki_comm_tell(comm, status);
     hki_comm_leave(comm);
 }
 

@@ -121,8 +121,10 @@ static inline void hki_comm_leave(hk_comm_t *comm)
     (void)pthread_mutex_unlock(&comm->mutex);
 }
 
-/** Leave after a call that ended with `status`. Want of memory, before anything was sent, ends the
- *  communicator: the others would wait for this rank in vain, and learn why. */
+/** This rank cannot take part in what the others have begun: want of memory (other statuses are
+ *  known to all already) ends the communicator, or they would wait in vain. They learn why. */
+void hki_comm_tell(hk_comm_t *comm, hk_status_t status);
+/** Leave after a call that ended with `status`; tell the others. */
 void hki_comm_leave_with(hk_comm_t *comm, hk_status_t status);
 
 /** Is the communicator usable in this process (not NULL, not inherited by fork)? */

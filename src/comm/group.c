@@ -40,7 +40,9 @@ static hk_status_t pass(const group_t *group, bool is_send, int new_rank, note_t
                                      .peer = group->ranks[new_rank],
                                      .tag = HKI_TAG_INTERNAL | group->tag};
 
-    return hki_transfer_do(group->comm, &transfer);
+    const hk_status_t status = hki_transfer_do(group->comm, &transfer);
+    hki_comm_tell(group->comm, status);
+    return status;
 }
 
 /** The leader sends the same note to all other members. */
@@ -226,6 +228,7 @@ hk_status_t hk_comm_split(hk_comm_t *comm, int color, int key, hk_comm_t **comm_
 {
     split_t *all = NULL;
     int *ranks = NULL;
+    bool is_gathered = false;
     hk_status_t status = hki_comm_enter(comm);
 
     if (status != HK_OK) {
@@ -246,6 +249,7 @@ hk_status_t hk_comm_split(hk_comm_t *comm, int color, int key, hk_comm_t **comm_
     const hki_call_t gather = {
         .coll = HKI_COLL_ALL_GATHER, .in = &own, .out = all, .count = sizeof(own), .dtype = HK_U8};
     HKI_TRY(status = hki_call_run(comm, &gather, NULL), leave);
+    is_gathered = true; // from here on, members agree on how it ends
     if (color == -1) {
         *comm_out = NULL;
         goto leave;
@@ -256,6 +260,9 @@ hk_status_t hk_comm_split(hk_comm_t *comm, int color, int key, hk_comm_t **comm_
 leave:
     hki_free(all);
     hki_free(ranks);
+    if (!is_gathered) {
+        hki_comm_tell(comm, status);
+    }
     hki_comm_leave(comm);
     return status;
 }

@@ -72,7 +72,7 @@ static const char *error_of(int rank)
 
 static void memory_that_ends_at_first_use_is_an_error_on_all(void **state)
 {
-    static const char *const scenes[] = {"send", "scratch"};
+    static const char *const scenes[] = {"send", "scratch", "split"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(scenes); i++) {
@@ -82,6 +82,19 @@ static void memory_that_ends_at_first_use_is_an_error_on_all(void **state)
         assert_non_null(strstr(error_of(0), " bytes needed, about "));
         if (strstr(error_of(1), " bytes needed, about ") == NULL) {
             fail_msg("%s: rank 1 is not told why: %s", scenes[i], error_of(1));
+        }
+    }
+}
+
+static void a_rank_that_gets_no_memory_tells_all_why(void **state)
+{
+    (void)state;
+    assert_int_equal(run_scene("5", "open"), 1);
+    for (int rank = 0; rank < 5; rank++) {
+        char start[32];
+        (void)snprintf(start, sizeof(start), "rank %d failed: ", rank);
+        if (strstr(job_line(&job, start), " bytes needed, about ") == NULL) {
+            fail_msg("rank %d is not told why:\n%s", rank, job.text);
         }
     }
 }
@@ -103,6 +116,7 @@ int main(void)
         cmocka_unit_test(idle_ranks_take_no_processor_time),
         cmocka_unit_test(ranks_that_wait_long_sleep),
         cmocka_unit_test(memory_that_ends_at_first_use_is_an_error_on_all),
+        cmocka_unit_test(a_rank_that_gets_no_memory_tells_all_why),
         cmocka_unit_test(memory_that_ends_for_the_user_leaves_the_rest_usable),
     };
 

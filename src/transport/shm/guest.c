@@ -157,8 +157,8 @@ static hk_status_t attend(guest_t *guest, const hki_packet_t *mine, hki_endpoint
         return status;
     }
     packet = hki_packet(guest->job, HKI_PACKET_READY);
-    status = hki_packet_send(guest->socket, &packet, -1) ? expect(guest, HKI_PACKET_GO, &packet, 0)
-                                                         : host_is_gone(guest);
+    (void)hki_packet_send(guest->socket, &packet, -1); // a host that has gone may have said why
+    status = expect(guest, HKI_PACKET_GO, &packet, 0);
     if (status != HK_OK) {
         ep->ops->close(ep);
         return status;
