@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TIMEOUT_MS = 120000 };
+enum { TIMEOUT_MS = 300000 };
 
 typedef struct rank_thread {
     pthread_t thread;
