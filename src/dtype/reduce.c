@@ -102,7 +102,7 @@ hk_status_t hki_reduction_check(const hki_reduction_t *r)
 }
 
 enum {
-    BLOCK_BYTES = 2048, // of accumulators
+    BLOCK_BYTES = 4096, // of accumulators; shorter ones stop the prefetcher too often
     SOURCES_MAX = 1024,
     USER_GROUP_MAX = 2, // sources of one call of the user's function
     DEPTH_MAX = 12,     // digits of the counter: 1024 sources in pairs, and the rest

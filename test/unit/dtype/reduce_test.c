@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "dtype/convert.h"
+#include "dtype/kernels.h"
 #include "dtype/reduce.h"
 
 enum { COUNT_MAX = 530, SOURCES_MAX = 64, ROW_BYTES = COUNT_MAX * 8 + 64, GUARD = 0xA5 };
@@ -376,6 +377,35 @@ static void averages_of_integers_are_divided_like_the_reference(void **state)
     }
 }
 
+static void blocks_of_many_sources_follow_each_other(void **state)
+{
+    enum { N = 17, COUNT = 5000 };
+    static const hk_op_t ops[] = {HK_SUM, HK_MAX, HK_AVG, HK_PREMULSUM};
+    hki_source_t sources[N];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(g_left); i++) {
+        g_left[i] = (uint8_t)random_bits();
+    }
+    for (int s = 0; s < N; s++) {
+        sources[s] = (hki_source_t){g_left + s * 1001, false};
+    }
+    for (int d = 0; d < HK_BOOL; d++) {
+        for (size_t k = 0; k < ARRAY_LEN(ops); k++) {
+            const hki_reduction_t r = reduction_of((hk_dtype_t)d, ops[k], 7);
+            const size_t bytes = hk_dtype_bytes(r.dtype);
+
+            hki_simd_choose();
+            hki_reduce_reference(&r, g_want_all, false, sources, N, COUNT);
+            hki_reduce(&r, g_got_all, false, sources, N, COUNT);
+            if (memcmp(g_want_all, g_got_all, COUNT * bytes) != 0) {
+                fail_msg("%s %s: differs from the reference", hk_dtype_name(r.dtype),
+                         hk_op_name(r.op));
+            }
+        }
+    }
+}
+
 /* ---- the reference ------------------------------------------------------------------------- */
 
 /** The tree as hocket/types.h writes it, for one element of f32. */
@@ -526,6 +556,7 @@ int main(void)
         cmocka_unit_test(every_code_of_16_bits_is_reduced_like_the_reference),
         cmocka_unit_test(every_f32_is_rounded_to_small_types_like_the_reference),
         cmocka_unit_test(averages_of_integers_are_divided_like_the_reference),
+        cmocka_unit_test(blocks_of_many_sources_follow_each_other),
         cmocka_unit_test(many_sources_up_to_the_limit_are_reduced),
         cmocka_unit_test(refused_pairs_are_refused_with_their_names),
     };
