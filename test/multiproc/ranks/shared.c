@@ -22,10 +22,10 @@
 #include "comm/comm.h"
 #include "transport/shm/shared_heap.h"
 
-enum { RANKS_MAX = 16, LEVELS = 3, COUNT_MAX = 20000, WHO = 64, EDGE_BYTES = 65536 };
+enum { RANKS_MAX = 16, LEVELS = 3, COUNT_MAX = 6000, WHO = 64, EDGE_BYTES = 65536 };
 
 static const size_t g_offsets[] = {0, 8, 4096 + 24, 1};
-static const size_t g_counts[] = {3, 1000, COUNT_MAX};
+static const size_t g_counts[] = {3, 700, COUNT_MAX};
 
 enum { OFFSETS = sizeof(g_offsets) / sizeof(g_offsets[0]), COUNTS = 3 };
 
