@@ -245,27 +245,8 @@ FORMAT_TIMES(fp8e5m2_times, fp8e5m2)
 #define TREE_OF_15(l, op) op(TREE_8(l, op, 0), TREE_7(l, op, 8))
 #define TREE_OF_16(l, op) op(TREE_8(l, op, 0), TREE_8(l, op, 8))
 
-/** For N sources: a hki_steps_fn. */
-#define STEPS(name, N, in, out, op, finish)                                                   \
-    static void name##_of_##N(char *dst, const void *const *source_list, size_t nsteps,       \
-                              const hki_factor_t *factor)                                     \
-    {                                                                                         \
-        const hki_factor_t f = *factor;                                                       \
-        const char *sources[N];                                                               \
-                                                                                              \
-        (void)f;                                                                              \
-        for (int s = 0; s < N; s++) {                                                         \
-            sources[s] = source_list[s];                                                      \
-        }                                                                                     \
-        for (size_t i = 0; i < nsteps; i++) {                                                 \
-            const size_t at = i * (size_t)(LANES_##in * BYTES_##in);                          \
-            const __typeof__(load_##in(sources[0])) acc = finish(TREE_OF_##N(load_##in, op)); \
-            store_##out(dst + i * (size_t)(LANES_##in * BYTES_##out), acc);                   \
-        }                                                                                     \
-    }
-
-/** The same for formats that are read and written in two turns. */
-#define STEPS_SPLIT(name, N, in, out, op, finish)                                       \
+/** A hki_steps_fn for N sources; what is left of the arguments is done in step i. */
+#define STEPS_OF(name, N, ...)                                                          \
     static void name##_of_##N(char *dst, const void *const *source_list, size_t nsteps, \
                               const hki_factor_t *factor)                               \
     {                                                                                   \
@@ -277,12 +258,19 @@ FORMAT_TIMES(fp8e5m2_times, fp8e5m2)
             sources[s] = source_list[s];                                                \
         }                                                                               \
         for (size_t i = 0; i < nsteps; i++) {                                           \
-            const size_t at = i * HKI_VECTOR_BYTES;                                     \
-            const two_t even = finish(TREE_OF_##N(load_even_##in, op));                 \
-            const two_t odd = finish(TREE_OF_##N(load_odd_##in, op));                   \
-            store_split_##out(dst + at, even, odd);                                     \
+            __VA_ARGS__                                                                 \
         }                                                                               \
     }
+#define STEPS(name, N, in, out, op, finish)                                    \
+    STEPS_OF(name, N, const size_t at = i * (size_t)(LANES_##in * BYTES_##in); \
+             store_##out(dst + i * (size_t)(LANES_##in * BYTES_##out),         \
+                         finish(TREE_OF_##N(load_##in, op)));)
+/** The same for formats that are read and written in two turns. */
+#define STEPS_SPLIT(name, N, in, out, op, finish)                        \
+    STEPS_OF(name, N, const size_t at = i * HKI_VECTOR_BYTES;            \
+             const two_t even = finish(TREE_OF_##N(load_even_##in, op)); \
+             const two_t odd = finish(TREE_OF_##N(load_odd_##in, op));   \
+             store_split_##out(dst + at, even, odd);)
 
 #define SIZES_OF(in, out) .step = LANES_##in, .in_bytes = BYTES_##in, .out_bytes = BYTES_##out
 
