@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "topo/memory.h"
+#include "transport/segment/world.h"
 #include "transport/shm/memfd.h"
 
 #define MIB             (UINT64_C(1) << 20)
@@ -26,7 +26,7 @@
 #define GROWTH_BYTES    MIB                 /* made real at once, for several small blocks */
 #define BASE_ALIGNMENT  (2 * MIB)
 
-enum { FD_MIN = 200, LIMIT_SHARE = 8 };
+enum { FD_MIN = 200, LIMIT_SHARE = 4 };
 
 static const uint64_t page_bytes = HKI_HEAP_PAGE_BYTES;
 
@@ -70,24 +70,14 @@ static bool has_file(const hki_heap_t *heap)
            info.st_ino == heap->inode;
 }
 
-static uint64_t soft_limit(__rlimit_resource_t resource)
-{
-    struct rlimit limit;
-
-    return getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
-                                                                               : limit.rlim_cur;
-}
-
 static uint64_t choose_bytes(uint64_t bytes_max)
 {
-    const uint64_t space = soft_limit(RLIMIT_AS) / LIMIT_SHARE; // the program needs some, too
-    const uint64_t file = soft_limit(RLIMIT_FSIZE);
+    const uint64_t limit = hki_world_bytes_max() / LIMIT_SHARE; // the program needs some, too
     const uint64_t wanted = hki_memory_total();
     uint64_t bytes = HEAP_BYTES_MIN;
 
     bytes_max = bytes_max < HEAP_BYTES_MAX ? bytes_max : HEAP_BYTES_MAX;
-    bytes_max = space < bytes_max ? space : bytes_max;
-    bytes_max = file < bytes_max ? file : bytes_max;
+    bytes_max = limit < bytes_max ? limit : bytes_max;
     while (bytes < wanted && bytes < bytes_max) {
         bytes *= 2;
     }
