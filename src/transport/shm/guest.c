@@ -154,7 +154,8 @@ static hk_status_t attend(guest_t *guest, const hki_packet_t *mine, hki_endpoint
     status = enter_world(guest, &ep);
     if (status != HK_OK) {
         report(guest, status);
-        return status;
+        // If it was another's end that was found, the host knows more.
+        return status == HK_ERR_PEER_FAILED ? expect(guest, HKI_PACKET_GO, &packet, 0) : status;
     }
     packet = hki_packet(guest->job, HKI_PACKET_READY);
     (void)hki_packet_send(guest->socket, &packet, -1); // a host that has gone may have said why

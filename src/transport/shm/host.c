@@ -329,6 +329,8 @@ static hk_status_t hear_strangers(host_t *host)
 static hk_status_t hear_guests(host_t *host, const struct pollfd *polls)
 {
     hki_packet_t packet;
+    hki_packet_t echo;
+    int echo_rank = -1;
 
     for (int rank = 0; rank < host->job->nranks; rank++) {
         const int got = host->guests[rank].fd < 0 || (polls != NULL && polls[rank].revents == 0)
@@ -342,14 +344,19 @@ static hk_status_t hear_guests(host_t *host, const struct pollfd *polls)
                             host->people[rank].pid);
         }
         if (got > 0 && packet.kind == HKI_PACKET_FAILED) {
-            return call_off(host, (hk_status_t)packet.status, rank, "%s", packet.text);
+            if (packet.status != HK_ERR_PEER_FAILED) {
+                return call_off(host, (hk_status_t)packet.status, rank, "%s", packet.text);
+            }
+            echo = packet; // of another's end, whose own reason is here already, if it gave one
+            echo_rank = rank;
         }
         if (got > 0 && packet.kind == HKI_PACKET_READY && !host->is_ready[rank]) {
             host->is_ready[rank] = true;
             host->nready++;
         }
     }
-    return HK_OK;
+    return echo_rank < 0 ? HK_OK
+                         : call_off(host, (hk_status_t)echo.status, echo_rank, "%s", echo.text);
 }
 
 /** Has a rank ended without ever having come? */
@@ -473,6 +480,12 @@ static hk_status_t hold_meeting(host_t *host, hki_endpoint_t **ep_out)
     HKI_TRY(status = share_heaps(host), done);
     status = hki_shm_world_join(host->job, &files, &ep);
     files.world = -1;
+    if (status == HK_ERR_PEER_FAILED) { // it may have told why
+        char text[HKI_PACKET_TEXT_BYTES];
+        (void)snprintf(text, sizeof(text), "rank %d: %s", host->job->rank, hk_last_error());
+        HKI_TRY(status = hear_guests(host, NULL), done);
+        HKI_TRY(status = call_off(host, HK_ERR_PEER_FAILED, host->job->rank, "%s", text), done);
+    }
     if (status != HK_OK) {
         HKI_TRY(status = call_off(host, status, host->job->rank, "rank %d: %s", host->job->rank,
                                   hk_last_error()),

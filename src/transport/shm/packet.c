@@ -139,7 +139,7 @@ int hki_packet_receive_files(int socket, hki_packet_t *packet, int *fds, int nfd
     }
     do {
         got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+    } while (got < 0 && (errno == EINTR || errno == ECONNRESET)); // told once; then what it said
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         return 0;
     }
