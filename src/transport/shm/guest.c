@@ -20,6 +20,7 @@ typedef struct guest {
     const hki_shm_job_t *job;
     int socket;
     bool is_seen; /**< the host knows us */
+    bool is_told; /**< the host has told that it failed, and why */
     int host_rank;
     int host_pid;
     int files[HKI_PACKET_FILES_MAX]; /**< those that came with the last packet */
@@ -53,6 +54,7 @@ static hk_status_t expect(guest_t *guest, hki_packet_kind_t kind, hki_packet_t *
             (void)close(guest->files[i]);
         }
         if (got > 0 && packet->kind == HKI_PACKET_FAILED) {
+            guest->is_told = true;
             return HKI_FAIL((hk_status_t)packet->status, "%s", packet->text);
         }
         if (got > 0) {
@@ -153,6 +155,9 @@ static hk_status_t attend(guest_t *guest, const hki_packet_t *mine, hki_endpoint
     guest->host_pid = packet.pid;
     status = enter_world(guest, &ep);
     if (status != HK_OK) {
+        if (guest->is_told) {
+            return status;
+        }
         report(guest, status);
         // If it was another's end that was found, the host knows more.
         return status == HK_ERR_PEER_FAILED ? expect(guest, HKI_PACKET_GO, &packet, 0) : status;
