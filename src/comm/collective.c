@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/copy.h"
 #include "base/error.h"
 #include "comm/comm.h"
 
@@ -262,6 +263,7 @@ static hk_status_t call_new(hk_comm_t *comm, const hki_call_t *call, hk_request_
     request->plan = plan;
     hki_op_t *op = &request->op;
     op->reduction = reduction;
+    op->is_huge = ranges.out_bytes >= HKI_HUGE_BYTES;
     // Schedules only read IN; one type serves both.
     op->in = (hki_blocks_t){
         .base = (char *)(uintptr_t)call->in, .stride = call->count, .count = call->count};

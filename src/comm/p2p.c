@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/copy.h"
 #include "base/error.h"
 #include "comm/p2p_match.h"
 
@@ -266,6 +267,8 @@ static hk_status_t take_data(hki_p2p_t *p2p, int peer)
         if (status != HK_OK) {
             return status;
         }
+    } else if (op->bytes >= HKI_HUGE_BYTES) {
+        hki_copy_stream(op->data + op->moved, message.payload, message.bytes);
     } else {
         memcpy(op->data + op->moved, message.payload, message.bytes);
     }

@@ -218,6 +218,7 @@ static hk_status_t build(hk_comm_t *comm, const hki_algo_t *algo, const hki_plan
         hk_schedule_destroy(&schedule);
         return status;
     }
+    hki_schedule_mark_final(schedule);
     *schedule_out = schedule;
     return HK_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/copy.h"
 #include "base/error.h"
 #include "comm/comm.h"
 
@@ -240,6 +241,8 @@ static hk_status_t vcall_prepare(hk_comm_t *comm, const vcall_t *c, hk_request_t
     op->out = is_gather(c->coll) ? large : small;
     op->in.base = (char *)(uintptr_t)c->in;
     op->out.base = c->out;
+    op->is_huge =
+        (is_gather(c->coll) ? v.end : v.counts[comm->rank]) * elem_bytes >= HKI_HUGE_BYTES;
     if (overlap.needs_copy) {
         const size_t elements = is_gather(c->coll) ? v.counts[comm->rank] : v.end;
 
@@ -409,6 +412,7 @@ static hk_status_t exchange_prepare(hk_comm_t *comm, hk_request_t *request, exch
     hki_op_t *op = &request->op;
     op->in = (hki_blocks_t){0};
     op->out = (hki_blocks_t){0};
+    op->is_huge = false;
     op->reduction = (hki_reduction_t){.dtype = HK_U8, .nranks = comm->nranks};
     (void)snprintf(op->announcement.signature, sizeof(op->announcement.signature), "all_to_allv %s",
                    hk_dtype_name(x->dtype));

@@ -56,6 +56,7 @@ typedef struct hki_op {
     size_t ntiles;             /**< >= 1 */
     uint32_t op_number;
     uint32_t check;       /**< hash of the call */
+    bool is_huge;         /**< its output is larger than a cache, so that it is written past it */
     bool hears_all;       /**< its messages tell every rank that all others have called it */
     bool needs_agreement; /**< before it ends, see every rank announce it and compare */
     uint64_t deadline_ns; /**< UINT64_MAX: none */

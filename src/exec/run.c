@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "exec/history.h"
 
@@ -177,6 +178,8 @@ static hk_status_t step_recv(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     }
     if (message.is_remote) {
         status = fetch_all(ep, lane, step->peer, &message, view.data);
+    } else if (view.bytes != 0 && lane->op->is_huge && step->is_final) {
+        hki_copy_stream(view.data, message.payload, view.bytes);
     } else if (view.bytes != 0) {
         memcpy(view.data, message.payload, view.bytes);
     }
@@ -192,7 +195,9 @@ static hk_status_t step_copy(hki_lane_t *lane, const hki_step_t *step)
     const view_t src = view_of(lane, &step->src);
 
     HKI_DASSERT(dst.bytes == src.bytes);
-    if (dst.bytes != 0 && dst.data != src.data) {
+    if (dst.bytes != 0 && dst.data != src.data && lane->op->is_huge && step->is_final) {
+        hki_copy_stream(dst.data, src.data, dst.bytes);
+    } else if (dst.bytes != 0 && dst.data != src.data) {
         memmove(dst.data, src.data, dst.bytes);
     }
     return HK_OK;

@@ -92,6 +92,33 @@ bool hki_step_conflict(const hk_schedule_t *schedule, const hki_step_t *a, const
            share_stream(schedule, a, b);
 }
 
+/** True if no step after number `index` reads or writes what that step writes to OUT. */
+static bool is_final(const hk_schedule_t *schedule, uint32_t index)
+{
+    const hki_step_t *step = &schedule->steps[index];
+
+    if (step->dst.region != HK_REGION_OUT || step->is_token ||
+        (step->kind != HKI_STEP_RECV && step->kind != HKI_STEP_COPY)) {
+        return false;
+    }
+    for (uint32_t i = index + 1; i < schedule->step_count; i++) {
+        const hki_step_t *later = &schedule->steps[i];
+
+        if (step_reads(schedule, later, step->dst) ||
+            hki_span_overlap(&schedule->opts, later->dst, step->dst)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void hki_schedule_mark_final(hk_schedule_t *schedule)
+{
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        schedule->steps[i].is_final = is_final(schedule, i);
+    }
+}
+
 void hk_schedule_destroy(hk_schedule_t **schedule)
 {
     if (schedule == NULL || *schedule == NULL) {

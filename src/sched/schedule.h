@@ -21,6 +21,8 @@ typedef struct hki_step {
     hki_step_kind_t kind;
     bool is_copied;         /**< SEND: src is copied before the step ends */
     bool is_token;          /**< SEND, RECV: without data */
+    bool is_final;          /**< RECV, COPY to OUT: no later step reads or writes what it writes.
+                                 Only after hki_schedule_mark_final() */
     int peer;               /**< SEND, RECV; else -1 */
     hk_span_t src;          /**< SEND, COPY */
     hk_span_t dst;          /**< RECV, COPY, REDUCE */
@@ -43,6 +45,10 @@ struct hk_schedule {
 
 /** True if the two steps must run in program order (rule "Order" of hocket/schedule.h). */
 bool hki_step_conflict(const hk_schedule_t *schedule, const hki_step_t *a, const hki_step_t *b);
+
+/** Set is_final of all steps. For schedules that are run: it takes time in the square of the
+ *  steps. */
+void hki_schedule_mark_final(hk_schedule_t *schedule);
 
 /** The span with IN and OUT blocks that share memory named alike. */
 hk_span_t hki_span_canonical(const hk_schedule_opts_t *opts, hk_span_t span);
