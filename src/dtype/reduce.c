@@ -500,11 +500,36 @@ static void any_reduce(const hki_reduction_t *r, void *dst, bool is_partial,
     blocks_reduce(r, dst, is_partial, sources, nsources, count);
 }
 
+enum { FEW_ELEMENTS = 4 };
+
+/** Sums of a few numbers are what small operations are made of (a loss, a norm, a flag), and there
+ *  all the choosing below takes longer than the adding. @return false: it is something else */
+static bool few_reduce(const hki_reduction_t *r, void *dst, const hki_source_t *sources,
+                       int nsources, size_t count)
+{
+    float a[FEW_ELEMENTS];
+    float b[FEW_ELEMENTS];
+
+    if (r->dtype != HK_F32 || r->op != HK_SUM || nsources != 2 || count > FEW_ELEMENTS) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&a[i], (const char *)sources[0].data + i * sizeof(float), sizeof(float));
+        memcpy(&b[i], (const char *)sources[1].data + i * sizeof(float), sizeof(float));
+        a[i] += b[i];
+        a[i] = a[i] == a[i] ? a[i] : NAN; // one for all
+    }
+    for (size_t i = 0; i < count; i++) { // only now: dst may be a source
+        memcpy((char *)dst + i * sizeof(float), &a[i], sizeof(float));
+    }
+    return true;
+}
+
 void hki_reduce(const hki_reduction_t *r, void *dst, bool is_partial, const hki_source_t *sources,
                 int nsources, size_t count)
 {
     HKI_ASSERT(nsources >= 1 && nsources <= SOURCES_MAX);
-    if (count == 0) {
+    if (count == 0 || few_reduce(r, dst, sources, nsources, count)) {
         return;
     }
     if (r->op == HK_AVG && r->nranks == 1 && !is_float(r->dtype)) {
