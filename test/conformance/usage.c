@@ -19,7 +19,7 @@
  */
 enum {
     RESIDENT_MORE = 12 << 20, /**< [bytes] a rank of this process */
-    SHARED_MORE = 2 << 20,    /**< [bytes] a rank of the job: all scratch of the world's engine */
+    SHARED_MORE = 2 << 20,    /**< [bytes] a rank of the job: scratch and slots of the world */
     MAPPINGS_MORE = 8,
     BLOCKS_MORE = 600, /**< a rank of this process */
 };
