@@ -241,7 +241,6 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
         return status;
     }
     atomic_store_explicit(&seg->mine->waits_for, HKI_WAITS_NOT, memory_order_relaxed);
-    atomic_store_explicit(&seg->mine->has_membarrier, world->has_membarrier, memory_order_relaxed);
     atomic_store_explicit(&seg->mine->state, HKI_RANK_JOINED, memory_order_release);
     hki_world_retain(world);
     list_add(seg);

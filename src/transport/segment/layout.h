@@ -79,9 +79,8 @@ enum {
 
 /** What one rank says about itself. Written by its owner only, except the bell. */
 typedef struct hki_block {
-    _Atomic uint32_t bell;           /**< futex: HKI_BELL_... */
-    _Atomic uint32_t has_membarrier; /**< who arms the bell fences for those who look at it, too */
-    unsigned char pad0[HKI_LINE_BYTES - 8];
+    _Atomic uint32_t bell; /**< futex: HKI_BELL_... */
+    unsigned char pad0[HKI_LINE_BYTES - 4];
     _Atomic uint32_t state; /**< HKI_RANK_... */
     _Atomic int32_t waits_for;
     _Atomic uint64_t heartbeat_ns; /**< last sign of life from within wait() */

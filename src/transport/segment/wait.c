@@ -7,9 +7,7 @@
  * still armed. A sender first stores the message and then looks at the bell. Both sides have a
  * full fence between their store and their look, so at least one sees the other's store: either the
  * caller's last poll finds the message, or the sender finds the bell armed, disarms it and wakes.
- * If it is disarmed before the sleep begins, the futex does not sleep at all. The fence waits until
- * the store has reached the other core, some 100 ns; so where it can the rank that arms its bell
- * makes it for both (membarrier.h).
+ * If it is disarmed before the sleep begins, the futex does not sleep at all.
  *
  * A rank that has gone may have left messages. So the first time that its end is seen, wait() only
  * returns, for the caller to poll; if that made no progress (it comes back with the same waiter),
@@ -22,7 +20,6 @@
 #include "base/clock.h"
 #include "transport/segment/endpoint.h"
 #include "transport/segment/futex.h"
-#include "transport/segment/membarrier.h"
 
 enum {
     SPIN_ROUNDS = 256, /**< some 100 us, with what the caller does in a round */
@@ -52,15 +49,9 @@ static void fence(void)
 
 void hki_segment_ring(const hki_segment_t *seg, int peer)
 {
-    hki_block_t *block = &seg->blocks[peer];
-    _Atomic uint32_t *bell = &block->bell;
+    _Atomic uint32_t *bell = &seg->blocks[peer].bell;
 
-    if (seg->world->has_membarrier &&
-        atomic_load_explicit(&block->has_membarrier, memory_order_relaxed) != 0) {
-        atomic_signal_fence(memory_order_seq_cst);
-    } else {
-        fence();
-    }
+    fence();
     if (atomic_load_explicit(bell, memory_order_relaxed) == HKI_BELL_ARMED &&
         atomic_exchange_explicit(bell, HKI_BELL_AWAKE, memory_order_acq_rel) == HKI_BELL_ARMED) {
         hki_futex_wake(bell, seg->world->is_private);
@@ -202,11 +193,7 @@ static void sleep_or_arm(hki_segment_t *seg, uint64_t slice_ns)
         return;
     }
     atomic_store_explicit(bell, HKI_BELL_ARMED, memory_order_release);
-    if (seg->world->has_membarrier) {
-        hki_membarrier();
-    } else {
-        fence();
-    }
+    fence();
 }
 
 hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns)

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "topo/memory.h"
 #include "transport/segment/layout.h"
-#include "transport/segment/membarrier.h"
 
 #define GIB             (UINT64_C(1) << 30)
 #define ARENA_BYTES_MAX (64 * GIB)
@@ -38,7 +37,6 @@ void hki_world_begin(hki_world_t *world)
 {
     (void)pthread_once(&g_fork_once, watch_forks);
     world->birth = hki_fork_count();
-    world->has_membarrier = hki_membarrier_register();
     (void)pthread_mutex_init(&world->mutex, NULL); // cannot fail on Linux
 }
 

@@ -54,7 +54,6 @@ struct hki_world {
     int nranks;            /**< of the world */
     int spin;              /**< see hk_comm_opts_t */
     bool is_private;       /**< one process: all memory is direct */
-    bool has_membarrier;   /**< this process is registered: see membarrier.h */
     size_t unstaged_bytes; /**< see hki_endpoint_t */
     unsigned birth;        /**< hki_fork_count() when it was made */
     hki_cpu_mask_t *masks; /**< (nranks,) what each rank may run on; seen by all */
