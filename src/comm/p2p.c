@@ -585,9 +585,11 @@ void hki_p2p_destroy(hki_p2p_t **p2p)
     for (int i = 0; i < HKI_SLOTS && p->slot_memory != NULL; i++) {
         is_read &= slot_is_free(p, &p->slots[i]);
     }
-    if (is_read && p->slot_memory != NULL) {
+    if (p->slot_memory != NULL && is_read) {
         p->ep->ops->mem_free(p->ep, p->slot_memory);
-    } // else it must stay until the receivers have read it; it goes with the job's memory
+    } else if (p->slot_memory != NULL) { // the receivers will read it before they close, or never
+        p->ep->ops->mem_lend(p->ep, p->slot_memory);
+    }
     hki_p2p_forget(p);
     hki_free(p->peers);
     hki_free(p->ids);

@@ -123,8 +123,8 @@ typedef struct hki_endpoint_ops {
                         const void *payload, size_t bytes, unsigned flags, uint64_t *ticket_out);
     /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
     hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
-    /** Wait for some hundreds of nanoseconds for a head of the stream from peer, and nothing else, as
-     *  closely as can be; not at all where ranks share cores. @return true: it is there */
+    /** Wait for some hundreds of nanoseconds for a head of the stream from peer, and nothing else,
+     *  as closely as can be; not at all where ranks share cores. @return true: it is there */
     bool (*linger)(hki_endpoint_t *ep, int lane, int peer);
     /** Copy bytes [offset, offset + bytes) of the payload at the head of the stream from peer,
      *  which is_remote. NULL where no message ever is. @return HK_OK, or the group's failure */
@@ -177,6 +177,9 @@ typedef struct hki_endpoint_ops {
     /** Memory that all ranks of the group see directly. Allocates. Zeroed, page aligned. */
     hk_status_t (*mem_alloc)(hki_endpoint_t *ep, size_t bytes, void **ptr_out);
     void (*mem_free)(hki_endpoint_t *ep, void *ptr);
+    /** Free memory that others may still read, once all of them have closed. Once in the life of an
+     *  endpoint, before its close. */
+    void (*mem_lend)(hki_endpoint_t *ep, void *ptr);
 
     /**
      * Make an endpoint of a subgroup, in two steps, so that the caller can carry `handle` from the

@@ -20,6 +20,9 @@ typedef struct hki_extent {
     uint64_t offset;
     uint64_t bytes;
     bool is_retired; /**< used extents: to be given back as soon as nobody needs it any more */
+    bool is_lent; /**< the same; the others of group `lender_group` may read it until they leave */
+    int lender;   /**< rank in that group */
+    uint64_t lender_group; /**< offset of its memory */
 } hki_extent_t;
 
 typedef struct hki_arena {

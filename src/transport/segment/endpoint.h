@@ -61,6 +61,7 @@ typedef struct hki_segment {
     int *world_ranks;       /**< (nranks,) rank r of the group is this rank of the world */
     bool *is_asked;         /**< (nranks,) scratch of the search for the dead */
     uint64_t group_offset;
+    const char *lent;      /**< memory that goes when the others have left, or NULL */
     bool is_shown_waiting; /**< mine->waits_for says so */
     bool can_spin;
     uint64_t checked_ns; /**< when the peers were last looked at */
@@ -97,6 +98,7 @@ void hki_segment_failure(const hki_endpoint_t *ep, hki_failure_t *failure_out);
 bool hki_segment_is_failed(const hki_endpoint_t *ep);
 hk_status_t hki_segment_mem_alloc(hki_endpoint_t *ep, size_t bytes, void **ptr_out);
 void hki_segment_mem_free(hki_endpoint_t *ep, void *ptr);
+void hki_segment_mem_lend(hki_endpoint_t *ep, void *ptr);
 hk_status_t hki_segment_group_offer(hki_endpoint_t *ep, int nranks, uint64_t *handle_out);
 hk_status_t hki_segment_group_join(hki_endpoint_t *ep, const int *ranks, int nranks, int new_rank,
                                    uint64_t handle, hki_endpoint_t **ep_out);
@@ -113,8 +115,9 @@ void hki_segment_close(hki_endpoint_t *ep);
         .announced_check = hki_segment_announced_check, .wait = hki_segment_wait,                 \
         .blame = hki_segment_blame, .fail = hki_segment_fail, .failure = hki_segment_failure,     \
         .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,                   \
-        .mem_free = hki_segment_mem_free, .group_offer = hki_segment_group_offer,                 \
-        .group_join = hki_segment_group_join, .close = hki_segment_close,                         \
+        .mem_free = hki_segment_mem_free, .mem_lend = hki_segment_mem_lend,                       \
+        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,             \
+        .close = hki_segment_close,                                                               \
     }
 
 /* Making the first group of a world. */

@@ -263,8 +263,12 @@ void hki_segment_close(hki_endpoint_t *ep)
     list_remove(seg);
     if (!hki_segment_is_forked(seg)) {
         leave(seg, HKI_RANK_CLOSED);
-        // From this store on the leader may take the memory away.
-        atomic_fetch_add_explicit(&seg->head->left, 1, memory_order_acq_rel);
+        // From the counting on the leader may take the memory away.
+        if (seg->lent != NULL) {
+            hki_world_lend(world, (uint64_t)(seg->lent - world->base), offset, seg->base.rank);
+        } else {
+            atomic_fetch_add_explicit(&seg->head->left, 1, memory_order_acq_rel);
+        }
         if (is_leader) {
             hki_world_retire(world, offset);
         }
@@ -299,6 +303,14 @@ void hki_segment_mem_free(hki_endpoint_t *ep, void *ptr)
     if (!hki_world_put(seg->world, (uint64_t)((uintptr_t)ptr - (uintptr_t)seg->world->base))) {
         hki_log(HKI_LOG_WARN, "transport", "%p was not allocated here, or is free already", ptr);
     }
+}
+
+void hki_segment_mem_lend(hki_endpoint_t *ep, void *ptr)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+
+    HKI_ASSERT(seg->lent == NULL);
+    seg->lent = ptr;
 }
 
 hk_status_t hki_segment_group_offer(hki_endpoint_t *ep, int nranks, uint64_t *handle_out)

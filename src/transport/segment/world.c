@@ -55,11 +55,40 @@ static void put_locked(hki_world_t *world, uint64_t offset, uint64_t bytes)
     (void)hki_arena_put(&world->arena, offset);
 }
 
-/** Give back the memory of groups that all members have left. */
+/** Have all ranks of the group but the lender left? */
+static bool is_read(const hki_world_t *world, const hki_extent_t *extent)
+{
+    const char *group = world->base + extent->lender_group;
+    const hki_head_t *head = (const void *)group;
+    const hki_layout_t layout =
+        hki_layout((int)head->nranks, (int)head->nlanes, head->staging_bytes);
+    const hki_block_t *blocks = (const void *)(group + layout.blocks);
+
+    for (int r = 0; r < (int)head->nranks; r++) {
+        const uint32_t state = atomic_load_explicit(&blocks[r].state, memory_order_acquire);
+
+        if (r != extent->lender && state != HKI_RANK_CLOSED && state != HKI_RANK_EXITED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Give back memory that was lent to the ranks of a group, and the memory of groups, once all have
+ *  left. */
 static void sweep_locked(hki_world_t *world)
 {
     hki_extent_t *next;
 
+    for (hki_extent_t *extent = world->arena.used; extent != NULL; extent = next) {
+        next = extent->next;
+        if (extent->is_lent && is_read(world, extent)) {
+            hki_head_t *head = (void *)(world->base + extent->lender_group);
+
+            put_locked(world, extent->offset, extent->bytes);
+            atomic_fetch_add_explicit(&head->left, 1, memory_order_acq_rel);
+        }
+    }
     for (hki_extent_t *extent = world->arena.used; extent != NULL; extent = next) {
         next = extent->next;
         if (extent->is_retired) {
@@ -132,6 +161,18 @@ void hki_world_retire(hki_world_t *world, uint64_t offset)
     hki_extent_t *extent = hki_arena_find(&world->arena, offset);
     HKI_ASSERT(extent != NULL);
     extent->is_retired = true;
+    sweep_locked(world);
+    (void)pthread_mutex_unlock(&world->mutex);
+}
+
+void hki_world_lend(hki_world_t *world, uint64_t offset, uint64_t group, int rank)
+{
+    (void)pthread_mutex_lock(&world->mutex);
+    hki_extent_t *extent = hki_arena_find(&world->arena, offset);
+    HKI_ASSERT(extent != NULL);
+    extent->is_lent = true;
+    extent->lender_group = group;
+    extent->lender = rank;
     sweep_locked(world);
     (void)pthread_mutex_unlock(&world->mutex);
 }

@@ -80,6 +80,10 @@ bool hki_world_put(hki_world_t *world, uint64_t offset);
 /** Give it back later, once the group whose head lies at its start has been left by all. */
 void hki_world_retire(hki_world_t *world, uint64_t offset);
 
+/** Give memory back once all ranks of the group but `rank`, this one, have left; only then is this
+ *  one counted as having left the group's memory, which therefore stays so long. */
+void hki_world_lend(hki_world_t *world, uint64_t offset, uint64_t group, int rank);
+
 /** The largest mapping this process may make [bytes], by its limits: for choosing arenas. */
 uint64_t hki_world_bytes_max(void);
 /** Bytes of one of `nranks` arenas in a world of at most `bytes_max`. */

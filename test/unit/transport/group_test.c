@@ -78,10 +78,53 @@ static void a_subgroup_of_members_in_any_order_works(void **state)
     assert_ptr_equal(untouched, g_eps[0]);
 }
 
+/** Rank 1 closes while rank 0 may still read its memory; both times in both orders. */
+static void lent_memory_comes_back_when_all_have_left(void **state)
+{
+    const int ranks[] = {0, 1};
+    void *first = NULL;
+    void *probe = NULL;
+
+    (void)state;
+    open_ranks(2);
+    for (int round = 0; round < 40; round++) {
+        hki_endpoint_t *sub[2] = {NULL};
+        uint64_t handle = 0;
+        void *lent = NULL;
+        void *other = NULL;
+
+        assert_ok(g_eps[0]->ops->group_offer(g_eps[0], 2, &handle));
+        for (int r = 0; r < 2; r++) {
+            assert_ok(g_eps[r]->ops->group_join(g_eps[r], ranks, 2, r, handle, &sub[r]));
+        }
+        assert_ok(sub[1]->ops->mem_alloc(sub[1], 100000, &lent));
+        memset(lent, 0x3c, 100000);
+        if (round % 2 == 1) {
+            sub[0]->ops->close(sub[0]);
+        }
+        sub[1]->ops->mem_lend(sub[1], lent);
+        sub[1]->ops->close(sub[1]);
+        if (round % 2 == 0) {
+            assert_ok(g_eps[1]->ops->mem_alloc(g_eps[1], 100000, &other)); // not that one
+            assert_ptr_not_equal(other, lent);
+            for (size_t i = 0; i < 100000; i++) {
+                assert_int_equal(((unsigned char *)lent)[i], 0x3c);
+            }
+            g_eps[1]->ops->mem_free(g_eps[1], other);
+            sub[0]->ops->close(sub[0]);
+        }
+        assert_ok(g_eps[1]->ops->mem_alloc(g_eps[1], 2000000, &probe));
+        first = round == 0 ? probe : first;
+        assert_ptr_equal(probe, first); // nothing is lost from round to round
+        g_eps[1]->ops->mem_free(g_eps[1], probe);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RANKS_TEST(shared_memory_is_zeroed_and_given_back),
+        RANKS_TEST(lent_memory_comes_back_when_all_have_left),
         RANKS_TEST(a_subgroup_of_members_in_any_order_works),
     };
     return cmocka_run_group_tests_name("transport/group", tests, NULL, NULL);
