@@ -344,9 +344,13 @@ case_run_t *case_begin(hk_comm_t *comm, const case_spec_t *spec)
     opts.order = spec->is_any_order ? (int)HK_ORDER_ANY : -1;
     opts.scalar = 3.0;
     opts.reduce_fn = spec->op == HK_USER ? ref_user : NULL;
+    // as users call, where nothing is asked for: such calls are remembered
+    const bool is_plain = spec->algo == NULL && !spec->is_any_order && spec->op != HK_USER &&
+                          spec->op != HK_PREMULSUM;
+    const hk_coll_opts_t *asked = is_plain ? NULL : &opts;
     hk_request_t **request = spec->is_async ? &run->request : NULL;
     const hk_status_t status =
-        spec->is_vector ? call_vector(run, &opts, request) : call_plain(run, &opts, request);
+        spec->is_vector ? call_vector(run, asked, request) : call_plain(run, asked, request);
     if (status != HK_OK) {
         say(run, hk_last_error());
         run_free(run);

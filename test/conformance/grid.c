@@ -90,6 +90,19 @@ static void next_ways(walk_t *walk, case_spec_t *spec)
 static bool one(walk_t *walk, case_spec_t *spec)
 {
     next_ways(walk, spec);
+    if (!case_do(walk->comm, spec)) {
+        return false;
+    }
+    if (spec->algo != NULL || spec->is_async) {
+        return true;
+    }
+    // the same call again, which is remembered, with buffers that lie in another way
+    const int root = spec->root;
+    const uint64_t turn = walk->turn;
+    next_ways(walk, spec);
+    spec->root = root;
+    spec->is_async = false;
+    walk->turn = turn;
     return case_do(walk->comm, spec);
 }
 
