@@ -103,7 +103,7 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
     const hki_staged_t *sent = is_staged ? &need.staged : &need.copied;
     const double staged =
         sent->elements * (double)plan->elem_bytes + sent->partials * (double)plan->acc_bytes;
-    room -= (double)STAGING_ROUNDING * sent->messages * 2.0;
+    room -= (double)STAGING_ROUNDING * sent->messages;
     if (staged > 0.0 && tile > room / staged) {
         tile = room / staged;
     }
@@ -295,8 +295,9 @@ fail:
     return status;
 }
 
-/** Put a new plan into its set, in the place of the least recently used one that has no user. */
-static void keep(hki_plans_t *plans, hki_plan_t **set, hki_plan_t *plan)
+/** Put a new plan into its set, in the place of the least recently used one that has no user.
+ *  @return false: all have users, it must live outside */
+static bool keep(hki_plans_t *plans, hki_plan_t **set, hki_plan_t *plan)
 {
     hki_plan_t **place = NULL;
 
@@ -313,7 +314,7 @@ static void keep(hki_plans_t *plans, hki_plan_t **set, hki_plan_t *plan)
         }
     }
     if (place == NULL) {
-        return;
+        return false;
     }
     if (*place != NULL && plans->last == *place) {
         plans->last = NULL;
@@ -321,6 +322,7 @@ static void keep(hki_plans_t *plans, hki_plan_t **set, hki_plan_t *plan)
     plan_destroy(place);
     *place = plan;
     plan->is_cached = true;
+    return true;
 }
 
 hk_status_t hki_plan_get(hk_comm_t *comm, const hki_plan_key_t *key, hki_plan_t **plan_out)
@@ -345,7 +347,10 @@ hk_status_t hki_plan_get(hk_comm_t *comm, const hki_plan_key_t *key, hki_plan_t 
             if (status != HK_OK) {
                 return status;
             }
-            keep(plans, set, plan);
+            if (!keep(plans, set, plan)) { // perhaps by calls that are kept to be repeated
+                hki_repeats_fini(comm);
+                (void)keep(plans, set, plan);
+            }
         }
         plans->last = plan->is_cached ? plan : NULL;
     }

@@ -168,7 +168,7 @@ static hk_status_t wait_round(hk_comm_t *comm, const hk_request_t *request, wait
             }
             state->watch_ns = now_ns + WATCH_NS;
         }
-        if (progress_others(comm, &moved)) {
+        if (progress_others(comm, &moved) || hki_engine_is_comparing(comm->engine)) {
             slice_ns = SHARED_NS;
         }
     }

@@ -443,6 +443,11 @@ int hki_engine_waits_for(const hki_engine_t *engine)
     return oldest == NULL ? -1 : hki_run_waits_for(engine->ep, oldest);
 }
 
+bool hki_engine_is_comparing(const hki_engine_t *engine)
+{
+    return engine->agreeing != 0;
+}
+
 int hki_engine_awaits(const hki_engine_t *engine, int *lane_out)
 {
     const hki_op_t *op = engine->head;

@@ -106,6 +106,9 @@ const hki_op_t *hki_engine_overdue(const hki_engine_t *engine, uint64_t now_ns);
 /** The rank that the oldest operation waits for, or -1. */
 int hki_engine_waits_for(const hki_engine_t *engine);
 
+/** Does an operation only wait to see what others have called? They may not wake this rank then. */
+bool hki_engine_is_comparing(const hki_engine_t *engine);
+
 /** If all that is under way waits for one message: the rank it comes from, and the lane of the
  *  endpoint. Else -1. */
 int hki_engine_awaits(const hki_engine_t *engine, int *lane_out);

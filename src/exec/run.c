@@ -108,8 +108,10 @@ static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     }
     const bool is_same =
         lane->sent != NULL && lane->sent == view.data && lane->sent_bytes == view.bytes;
-    const unsigned flags =
-        HKI_SEND_SHORT | (step->is_copied ? HKI_SEND_COPIED : 0) | (is_same ? HKI_SEND_SAME : 0);
+    // staging is sized for what lies in the user's memory: scratch is always read where it lies
+    const bool is_user = step->src.region == HK_REGION_IN || step->src.region == HK_REGION_OUT;
+    const unsigned flags = (is_user ? HKI_SEND_SHORT : 0) |
+                           (step->is_copied ? HKI_SEND_COPIED : 0) | (is_same ? HKI_SEND_SAME : 0);
     const hk_status_t status = ep->ops->send(ep, lane->stream, step->peer, &envelope, view.data,
                                              view.bytes, flags, &ticket);
     if (status == HK_OK) {

@@ -128,6 +128,7 @@ uint64_t hki_arena_put(hki_arena_t *arena, uint64_t offset)
         before = *link;
     }
     extent->is_retired = false;
+    extent->is_lent = false;
     extent->next = *link;
     *link = extent;
     join_next(extent);

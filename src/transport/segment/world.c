@@ -82,7 +82,7 @@ static void sweep_locked(hki_world_t *world)
 
     for (hki_extent_t *extent = world->arena.used; extent != NULL; extent = next) {
         next = extent->next;
-        if (extent->is_lent && is_read(world, extent)) {
+        if (extent->is_lent && world->birth == hki_fork_count() && is_read(world, extent)) {
             hki_head_t *head = (void *)(world->base + extent->lender_group);
 
             put_locked(world, extent->offset, extent->bytes);

@@ -123,6 +123,25 @@ static void its_book_may_fail_to_grow(void **state)
     assert_int_equal(hki_arena_largest(&g_arena), (uint64_t)PAGES * PAGE);
 }
 
+/** What was marked for its old owner must not be for the new one. */
+static void reused_memory_has_no_marks(void **state)
+{
+    uint64_t first = 0;
+    uint64_t behind = 0;
+    uint64_t again = 0;
+
+    (void)state;
+    assert_ok(hki_arena_get(&g_arena, (uint64_t)3 * PAGE, &first));
+    assert_ok(hki_arena_get(&g_arena, PAGE, &behind)); // so that a hole is left
+    hki_arena_find(&g_arena, first)->is_retired = true;
+    hki_arena_find(&g_arena, first)->is_lent = true;
+    assert_true(hki_arena_put(&g_arena, first) != 0);
+    assert_ok(hki_arena_get(&g_arena, (uint64_t)3 * PAGE, &again));
+    assert_true(again == first);
+    assert_false(hki_arena_find(&g_arena, again)->is_retired);
+    assert_false(hki_arena_find(&g_arena, again)->is_lent);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -132,6 +151,7 @@ int main(void)
         TEST(what_cannot_be_is_refused),
         TEST(all_of_it_can_be_had_at_once),
         TEST(its_book_may_fail_to_grow),
+        TEST(reused_memory_has_no_marks),
     };
     return cmocka_run_group_tests_name("transport/arena", tests, NULL, NULL);
 }

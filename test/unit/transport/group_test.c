@@ -92,12 +92,15 @@ static void lent_memory_comes_back_when_all_have_left(void **state)
         uint64_t handle = 0;
         void *lent = NULL;
         void *other = NULL;
+        void *behind = NULL;
+        void *again = NULL;
 
         assert_ok(g_eps[0]->ops->group_offer(g_eps[0], 2, &handle));
         for (int r = 0; r < 2; r++) {
             assert_ok(g_eps[r]->ops->group_join(g_eps[r], ranks, 2, r, handle, &sub[r]));
         }
         assert_ok(sub[1]->ops->mem_alloc(sub[1], 100000, &lent));
+        assert_ok(g_eps[1]->ops->mem_alloc(g_eps[1], 4096, &behind)); // so that it leaves a hole
         memset(lent, 0x3c, 100000);
         if (round % 2 == 1) {
             sub[0]->ops->close(sub[0]);
@@ -113,7 +116,15 @@ static void lent_memory_comes_back_when_all_have_left(void **state)
             g_eps[1]->ops->mem_free(g_eps[1], other);
             sub[0]->ops->close(sub[0]);
         }
+        // who takes the hole has it for good, whatever is swept later
+        assert_ok(g_eps[1]->ops->mem_alloc(g_eps[1], 100000, &again));
+        memset(again, 0x5d, 100000);
         assert_ok(g_eps[1]->ops->mem_alloc(g_eps[1], 2000000, &probe));
+        for (size_t i = 0; i < 100000; i++) {
+            assert_int_equal(((unsigned char *)again)[i], 0x5d);
+        }
+        g_eps[1]->ops->mem_free(g_eps[1], again);
+        g_eps[1]->ops->mem_free(g_eps[1], behind);
         first = round == 0 ? probe : first;
         assert_ptr_equal(probe, first); // nothing is lost from round to round
         g_eps[1]->ops->mem_free(g_eps[1], probe);
