@@ -306,6 +306,23 @@ static void fail_unfinished(hk_comm_t *comm)
     comm->ep->ops->fail(comm->ep, HK_ERR_PEER_FAILED, comm->rank, text);
 }
 
+/** The last calls may not have been compared with all ranks, and nobody will call again to learn
+ *  of a difference. */
+static void tell_differences(hk_comm_t *comm)
+{
+    hki_failure_t failure;
+
+    if (comm->ep->ops->is_failed(comm->ep)) {
+        return; // the calls have told
+    }
+    hki_engine_watch(comm->engine);
+    if (comm->ep->ops->is_failed(comm->ep)) {
+        comm->ep->ops->failure(comm->ep, &failure);
+        hki_log(HKI_LOG_ERROR, "comm", "seen only when the communicator was closed: %s",
+                failure.text);
+    }
+}
+
 void hk_comm_close(hk_comm_t **comm)
 {
     hk_comm_t *c = comm == NULL ? NULL : *comm;
@@ -321,7 +338,7 @@ void hk_comm_close(hk_comm_t **comm)
     (void)pthread_mutex_lock(&c->mutex);
     if (!c->is_broken) {
         (void)hki_comm_progress(c, true);
-        hki_engine_watch(c->engine);
+        tell_differences(c);
     }
     fail_unfinished(c);
     hki_engine_cancel(c->engine, HK_ERR_ABORTED);

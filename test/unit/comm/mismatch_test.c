@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "base/log.h"
 #include "threads.h"
 
 enum { NRANKS = 3, ROOM = 64 };
@@ -230,12 +231,40 @@ static void a_difference_that_shows_late_is_told_as_where_it_began(void **state)
     }
 }
 
+/** Rank 2 takes a root that all know, but not here; nobody calls anything after that. */
+static hk_status_t part_at_the_end(test_rank_t *self)
+{
+    float in[NRANKS * 5] = {0};
+    float out[5];
+    hk_status_t status = hk_scatter(self->comm, in, out, 5, HK_F32, 0, NULL, NULL);
+
+    if (status == HK_OK) {
+        status = hk_scatter(self->comm, in, out, 5, HK_F32, 2, NULL, NULL);
+    }
+    if (status == HK_OK) {
+        status = hk_scatter(self->comm, in, out, 5, HK_F32, self->rank == 2 ? 2 : 0, NULL, NULL);
+    }
+    (void)pthread_barrier_wait(self->barrier);
+    return status;
+}
+
+static void a_difference_in_the_last_call_is_told_by_the_closing(void **state)
+{
+    test_rank_t ranks[TEST_RANKS_MAX];
+
+    (void)state;
+    (void)hki_log_take_count();
+    test_ranks_run(NULL, NRANKS, part_at_the_end, NULL, ranks);
+    assert_int_equal(hki_log_take_count(), 1); // by the first that looks
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_two_different_calls_are_an_error_on_all_ranks),
         cmocka_unit_test(a_root_does_not_wait_for_calls_that_all_have_made_before),
         cmocka_unit_test(a_difference_that_shows_late_is_told_as_where_it_began),
+        cmocka_unit_test(a_difference_in_the_last_call_is_told_by_the_closing),
         cmocka_unit_test(a_broken_communicator_gives_the_same_error_again),
     };
 
