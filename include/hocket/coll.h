@@ -7,7 +7,8 @@
  *   - All ranks of a communicator call the same collectives in the same order with the same count,
  *     dtype, op and root. A difference is HK_ERR_MISMATCH on every rank, with both signatures: from
  *     this call; or, on a rank that hears nothing from others in it (the root of a broadcast) and
- *     if all ranks have made the call before, from one of the next calls.
+ *     if all ranks have made the call before, from one of the next calls, or as a log line when the
+ *     communicator is closed.
  *   - in == out is always allowed, and so is this rank's part of the larger buffer (in == out +
  *     rank * count for gathers, out == in + rank * count for scatters); any other overlap of in and
  *     out is HK_ERR_INVALID_ARG. Buffers need no alignment. Inputs are never written.

@@ -307,17 +307,14 @@ static void fail_unfinished(hk_comm_t *comm)
 }
 
 /** The last calls may not have been compared with all ranks, and nobody will call again to learn
- *  of a difference. */
+ *  of a difference: no call has told this rank so far. */
 static void tell_differences(hk_comm_t *comm)
 {
     hki_failure_t failure;
 
-    if (comm->ep->ops->is_failed(comm->ep)) {
-        return; // the calls have told
-    }
     hki_engine_watch(comm->engine);
-    if (comm->ep->ops->is_failed(comm->ep)) {
-        comm->ep->ops->failure(comm->ep, &failure);
+    comm->ep->ops->failure(comm->ep, &failure);
+    if (failure.status == HK_ERR_MISMATCH) {
         hki_log(HKI_LOG_ERROR, "comm", "seen only when the communicator was closed: %s",
                 failure.text);
     }

@@ -4,8 +4,8 @@
  *
  * A call goes: check arguments (collective.c, vector.c) -> plan (plan.c: algorithm, tiles,
  * schedule, cached) -> request (request.c) -> executor -> wait (wait.c). The same call again goes
- * from repeat.c to the executor. Sends and receives go through p2p.c, next to the executor, on lanes
- * of their own.
+ * from repeat.c to the executor. Sends and receives go through p2p.c, next to the executor, on
+ * lanes of their own.
  *
  * Locks: a communicator's own mutex is held while a call is inside it, so that a thread that waits
  * on another communicator of the same domain can make progress here in between. A domain's mutex
