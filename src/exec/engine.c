@@ -229,6 +229,15 @@ static uint64_t lane_of(const hki_engine_t *engine, uint64_t run)
     return (lane_count & (lane_count - 1)) == 0 ? run & (lane_count - 1) : run % lane_count;
 }
 
+/** All ranks may know now that this operation has begun here. */
+static void start(hki_engine_t *engine, hki_op_t *op)
+{
+    op->first_run = engine->next_run;
+    engine->next_run += op->ntiles;
+    hki_history_add(&engine->history, op);
+    engine->ep->ops->announce(engine->ep, &op->announcement, hki_history_is_awaited(op));
+}
+
 /** Start queued operations as far as the limits allow. @return true if any were, or all ended */
 static bool start_queued(hki_engine_t *engine)
 {
@@ -249,10 +258,7 @@ static bool start_queued(hki_engine_t *engine)
         }
         moved = true;
         engine->unstarted = op->next;
-        op->first_run = engine->next_run;
-        engine->next_run += op->ntiles;
-        hki_history_add(&engine->history, op);
-        engine->ep->ops->announce(engine->ep, &op->announcement, hki_history_is_awaited(op));
+        start(engine, op);
         for (uint64_t k = 0; k < op->ntiles && k < lane_count; k++) {
             hki_lane_t *lane = &engine->lanes[lane_of(engine, op->first_run + k)];
 
@@ -352,31 +358,57 @@ static void run_end(hki_engine_t *engine, hki_lane_t *lane)
     }
 }
 
+/** Run a lane as far as it goes. @return true if anything moved */
+static bool lane_progress(hki_engine_t *engine, hki_lane_t *lane)
+{
+    bool moved = false;
+
+    while (lane->op != NULL) {
+        const hk_status_t status = hki_run_steps(engine->ep, lane, &moved);
+
+        if (status == HK_IN_PROGRESS) {
+            break;
+        }
+        moved = true;
+        if (status != HK_OK) {
+            hki_engine_cancel(engine, status);
+            break;
+        }
+        run_end(engine, lane);
+    }
+    return moved;
+}
+
 bool hki_engine_progress(hki_engine_t *engine)
 {
     bool moved = engine->unstarted != NULL && start_queued(engine);
 
     for (int i = 0; i < engine->opts.lane_count; i++) {
-        hki_lane_t *lane = &engine->lanes[i];
-
-        while (lane->op != NULL) {
-            const hk_status_t status = hki_run_steps(engine->ep, lane, &moved);
-
-            if (status == HK_IN_PROGRESS) {
-                break;
-            }
-            moved = true;
-            if (status != HK_OK) {
-                hki_engine_cancel(engine, status);
-                return true;
-            }
-            run_end(engine, lane);
-        }
+        moved |= lane_progress(engine, &engine->lanes[i]);
     }
     if (engine->agreeing != 0 && agree_all(engine)) {
         moved = true;
     }
     return moved;
+}
+
+/** The only operation, of one run: most are. @return false: it must queue */
+static bool start_alone(hki_engine_t *engine, hki_op_t *op)
+{
+    if (op->ntiles != 1 ||
+        hki_history_make_room(&engine->history, engine->ep, op->op_number) != HK_OK) {
+        return false; // a difference that was found is found again in the queue
+    }
+    hki_lane_t *lane = &engine->lanes[lane_of(engine, engine->next_run)];
+    engine->head = op;
+    engine->tail = op;
+    start(engine, op);
+    lane_attach(engine, lane, op);
+    (void)lane_progress(engine, lane);
+    if (engine->agreeing != 0) {
+        (void)agree_all(engine);
+    }
+    return true;
 }
 
 void hki_engine_post(hki_engine_t *engine, hki_op_t *op)
@@ -392,6 +424,9 @@ void hki_engine_post(hki_engine_t *engine, hki_op_t *op)
         return;
     }
     if (engine->tail == NULL) {
+        if (start_alone(engine, op)) {
+            return;
+        }
         engine->head = op;
     } else {
         engine->tail->next = op;

@@ -29,8 +29,8 @@
 typedef struct hki_engine hki_engine_t;
 
 enum {
-    HKI_STARTED_MAX = 32,   /**< operations started and not done; half of what announcements keep */
-    HKI_COMPARE_EVERY = 16, /**< operations, where nothing needs it earlier */
+    HKI_STARTED_MAX = 128,  /**< operations started and not done; half of what announcements keep */
+    HKI_COMPARE_EVERY = 64, /**< operations, where nothing needs it earlier */
 };
 
 /** Where the blocks of IN or OUT lie. */

@@ -88,6 +88,8 @@ enum {
     HKI_SEND_SAME = 2,   /**< the same payload as in the last send on this lane, in this run */
     HKI_SEND_SHORT = 4,  /**< within a run: what takes less time to copy than to wait until it is
                               read may be staged */
+    HKI_SEND_MORE = 8, /**< another send of this endpoint, or flush(), follows at once: a peer that
+                              sleeps may be woken as late as that */
 };
 
 /** One contribution to the group's log of who does what, shown in errors. */
@@ -121,6 +123,8 @@ typedef struct hki_endpoint_ops {
      *  *ticket_out: for is_consumed(); 0: the payload was copied, its source is free */
     hk_status_t (*send)(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
                         const void *payload, size_t bytes, unsigned flags, uint64_t *ticket_out);
+    /** Wake all peers that sends with HKI_SEND_MORE have not. */
+    void (*flush)(hki_endpoint_t *ep);
     /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
     hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
     /** Wait for some hundreds of nanoseconds for a head of the stream from peer, and nothing else,
@@ -145,7 +149,7 @@ typedef struct hki_endpoint_ops {
      *  @param is_awaited  wake ranks that sleep: they may wait for this, not only for messages */
     void (*announce)(hki_endpoint_t *ep, const hki_announcement_t *announcement, bool is_awaited);
     /** What peer announced as op_number. HK_OK; HK_IN_PROGRESS: not yet; HK_ERR_LIMIT: so long ago
-     *  that it is forgotten (the last 64 are kept). */
+     *  that it is forgotten (the last 256 are kept). */
     hk_status_t (*announced)(hki_endpoint_t *ep, int peer, uint32_t op_number,
                              hki_announcement_t *announcement_out);
     /** The same, of its check alone: for polling. */

@@ -66,6 +66,8 @@ typedef struct hki_segment {
     bool can_spin;
     uint64_t checked_ns; /**< when the peers were last looked at */
     uint64_t cores_checked_ns;
+    int *unrung; /**< (nranks,) peers that were sent something and have yet to be woken */
+    int nunrung;
     int suspect; /**< peer that has gone, but may have left messages; -1: none */
     uint32_t suspect_rounds;
     struct hki_segment *next; /**< list of this process's endpoints: see group.c */
@@ -75,6 +77,7 @@ typedef struct hki_segment {
 hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
                              const void *payload, size_t bytes, unsigned flags,
                              uint64_t *ticket_out);
+void hki_segment_flush(hki_endpoint_t *ep);
 hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
 bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer);
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
@@ -105,19 +108,19 @@ hk_status_t hki_segment_group_join(hki_endpoint_t *ep, const int *ranks, int nra
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
-#define HKI_SEGMENT_OPS(transport_name)                                                           \
-    {                                                                                             \
-        .name = (transport_name), .send = hki_segment_send, .peek = hki_segment_peek,             \
-        .linger = hki_segment_linger, .fetch = hki_segment_fetch, .release = hki_segment_release, \
-        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,               \
-        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,           \
-        .announce = hki_segment_announce, .announced = hki_segment_announced,                     \
-        .announced_check = hki_segment_announced_check, .wait = hki_segment_wait,                 \
-        .blame = hki_segment_blame, .fail = hki_segment_fail, .failure = hki_segment_failure,     \
-        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,                   \
-        .mem_free = hki_segment_mem_free, .mem_lend = hki_segment_mem_lend,                       \
-        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,             \
-        .close = hki_segment_close,                                                               \
+#define HKI_SEGMENT_OPS(transport_name)                                                     \
+    {                                                                                       \
+        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,     \
+        .peek = hki_segment_peek, .linger = hki_segment_linger, .fetch = hki_segment_fetch, \
+        .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,             \
+        .begin_run = hki_segment_begin_run, .run_waits_for = hki_segment_run_waits_for,     \
+        .is_direct = hki_segment_is_direct, .announce = hki_segment_announce,               \
+        .announced = hki_segment_announced, .announced_check = hki_segment_announced_check, \
+        .wait = hki_segment_wait, .blame = hki_segment_blame, .fail = hki_segment_fail,     \
+        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,                 \
+        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,               \
+        .mem_lend = hki_segment_mem_lend, .group_offer = hki_segment_group_offer,           \
+        .group_join = hki_segment_group_join, .close = hki_segment_close,                   \
     }
 
 /* Making the first group of a world. */
@@ -198,6 +201,10 @@ hk_status_t hki_segment_report(const hki_segment_t *seg);
 
 /** Wake `peer` if it sleeps or is about to. To be called after what it may wait for was stored. */
 void hki_segment_ring(const hki_segment_t *seg, int peer);
+/** The same for all ranks of the group. */
+void hki_segment_ring_all(const hki_segment_t *seg);
+/** The same for `count` peers. */
+void hki_segment_ring_some(const hki_segment_t *seg, const int *peers, int count);
 
 /** Break the group because the memory of `peer` could not be read (errno `error`): usually it died.
  *  May wait a second to find out. @return never HK_OK */

@@ -48,9 +48,7 @@ void hki_segment_fail(hki_endpoint_t *ep, hk_status_t status, int rank, const ch
     }
     (void)snprintf(head->failure_text, sizeof(head->failure_text), "%s", text);
     atomic_store_explicit(&head->failure_text_is_ready, 1, memory_order_release);
-    for (int peer = 0; peer < seg->base.nranks; peer++) {
-        hki_segment_ring(seg, peer);
-    }
+    hki_segment_ring_all(seg);
 }
 
 void hki_segment_failure(const hki_endpoint_t *ep, hki_failure_t *failure_out)

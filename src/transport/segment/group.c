@@ -48,9 +48,7 @@ static void list_remove(hki_segment_t *seg)
 static void leave(hki_segment_t *seg, uint32_t state)
 {
     atomic_store_explicit(&seg->mine->state, state, memory_order_release);
-    for (int peer = 0; peer < seg->base.nranks; peer++) {
-        hki_segment_ring(seg, peer);
-    }
+    hki_segment_ring_all(seg);
 }
 
 /** exit() without close: what was sent stays, and those who wait for this rank learn it at once. */
@@ -121,6 +119,7 @@ static void segment_destroy(hki_segment_t *seg)
     hki_free(seg->readers);
     hki_free(seg->world_ranks);
     hki_free(seg->is_asked);
+    hki_free(seg->unrung);
     hki_free(seg);
 }
 
@@ -140,8 +139,10 @@ static hk_status_t segment_allocate(int nranks, int nlanes, hki_segment_t **seg_
     seg->readers = hki_calloc(2 * lanes * ranks, sizeof(*seg->readers));
     seg->world_ranks = hki_calloc(ranks, sizeof(*seg->world_ranks));
     seg->is_asked = hki_calloc(ranks, sizeof(*seg->is_asked));
+    seg->unrung = hki_calloc(ranks, sizeof(*seg->unrung));
     if (seg->out == NULL || seg->in == NULL || seg->staging == NULL || seg->tickets == NULL ||
-        seg->readers == NULL || seg->world_ranks == NULL || seg->is_asked == NULL) {
+        seg->readers == NULL || seg->world_ranks == NULL || seg->is_asked == NULL ||
+        seg->unrung == NULL) {
         segment_destroy(seg);
         return HKI_FAIL(HK_ERR_NO_MEMORY, "endpoint of %d ranks and %d lanes", nranks, nlanes);
     }

@@ -7,7 +7,7 @@
 #include "transport/segment/arena.h"
 
 enum {
-    LINES_FEW_RANKS = 32,
+    LINES_FEW_RANKS = 64,
     LINES_MANY_RANKS = 16,
     LINES_VERY_MANY_RANKS = 4,
     FEW_RANKS = 16,

@@ -18,8 +18,9 @@
 
 enum {
     HKI_LINE_BYTES = 64,
-    HKI_ANNOUNCEMENTS = 64,      /**< kept, for each rank */
-    HKI_ANNOUNCEMENT_WORDS = 14, /**< sizeof(hki_announcement_t) / 8 */
+    HKI_ANNOUNCEMENTS = 256,   /**< kept, for each rank */
+    HKI_NOTICE_HEAD_WORDS = 2, /**< of an announcement: number, check and call */
+    HKI_SIGNATURE_WORDS = HKI_SIGNATURE_BYTES / 8,
 };
 
 /** A message. `number` is stored last, with release: the receiver knows message n by number == n,
@@ -50,14 +51,22 @@ typedef struct hki_consumed {
     unsigned char pad[HKI_LINE_BYTES - 8];
 } hki_consumed_t;
 
-/** A slot of a rank's log. stamp: op_number * 4 + (0: never used, 1: being written, 2: valid). */
+/** A slot of a rank's log. stamp: op_number * 4 + (0: never used, 1: being written, 2: valid).
+ *  Signatures lie elsewhere: what is written for every operation stays in the first-level cache. */
 typedef struct hki_slot {
     _Atomic uint64_t stamp;
-    _Atomic uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+    _Atomic uint64_t head[HKI_NOTICE_HEAD_WORDS];
+    uint64_t unused; /**< a slot lies in one line */
 } hki_slot_t;
 
-_Static_assert(sizeof(hki_announcement_t) == 8 * HKI_ANNOUNCEMENT_WORDS,
+/** What belongs to a slot, and is written only when it changes. */
+typedef struct hki_slot_text {
+    _Atomic uint64_t words[HKI_SIGNATURE_WORDS];
+} hki_slot_text_t;
+
+_Static_assert(sizeof(hki_announcement_t) == 8 * (HKI_NOTICE_HEAD_WORDS + HKI_SIGNATURE_WORDS),
                "words of an announcement");
+_Static_assert(HKI_LINE_BYTES % sizeof(hki_slot_t) == 0, "slots do not cross lines");
 
 enum {
     HKI_RANK_ABSENT = 0, /**< has not joined yet */
@@ -86,6 +95,7 @@ typedef struct hki_block {
     _Atomic uint64_t heartbeat_ns; /**< last sign of life from within wait() */
     unsigned char pad1[HKI_LINE_BYTES - 16];
     hki_slot_t log[HKI_ANNOUNCEMENTS];
+    hki_slot_text_t texts[HKI_ANNOUNCEMENTS];
 } hki_block_t;
 
 _Static_assert(sizeof(hki_block_t) % HKI_LINE_BYTES == 0, "blocks are whole lines");

@@ -14,10 +14,10 @@
 
 enum { STAMP_WRITING = 1, STAMP_VALID = 2, STAMP_BITS = 2 };
 
-enum { CALL_WORD = 1, HEAD_WORDS = 2 }; // number, check and call, before the signature
+enum { CALL_WORD = 1 }; // after number and check
 
 _Static_assert(offsetof(hki_announcement_t, call) == CALL_WORD * sizeof(uint64_t), "its place");
-_Static_assert(offsetof(hki_announcement_t, signature) == HEAD_WORDS * sizeof(uint64_t),
+_Static_assert(offsetof(hki_announcement_t, signature) == HKI_NOTICE_HEAD_WORDS * sizeof(uint64_t),
                "the signature follows the head");
 
 #define HEARTBEAT_FRESH_NS UINT64_C(1000000000)
@@ -27,13 +27,13 @@ static uint64_t stamp_of(uint32_t op_number, unsigned state)
     return (uint64_t)op_number << STAMP_BITS | state;
 }
 
-static void write_signature(hki_slot_t *slot, const hki_announcement_t *announcement)
+static void write_text(hki_slot_text_t *text, const hki_announcement_t *announcement)
 {
-    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
+    uint64_t words[HKI_SIGNATURE_WORDS];
 
-    memcpy(words, announcement, sizeof(words));
-    for (int i = HEAD_WORDS; i < HKI_ANNOUNCEMENT_WORDS; i++) {
-        atomic_store_explicit(&slot->words[i], words[i], memory_order_release); // as above
+    memcpy(words, announcement->signature, sizeof(words));
+    for (int i = 0; i < HKI_SIGNATURE_WORDS; i++) {
+        atomic_store_explicit(&text->words[i], words[i], memory_order_release); // as below
     }
 }
 
@@ -41,39 +41,42 @@ void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announce
                           bool is_awaited)
 {
     hki_segment_t *seg = hki_segment_of(ep);
-    uint64_t head[HEAD_WORDS];
+    uint64_t head[HKI_NOTICE_HEAD_WORDS];
 
     if (hki_segment_is_forked(seg)) {
         return;
     }
-    hki_slot_t *slot = &seg->mine->log[announcement->op_number % HKI_ANNOUNCEMENTS];
+    const uint32_t at = announcement->op_number % HKI_ANNOUNCEMENTS;
+    hki_slot_t *slot = &seg->mine->log[at];
     memcpy(head, announcement, sizeof(head));
     // Loops call the same again and again: what is there already is not written again.
     const bool is_new =
         atomic_load_explicit(&slot->stamp, memory_order_relaxed) == 0 ||
-        atomic_load_explicit(&slot->words[CALL_WORD], memory_order_relaxed) != announcement->call;
+        atomic_load_explicit(&slot->head[CALL_WORD], memory_order_relaxed) != announcement->call;
     atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_WRITING),
                           memory_order_relaxed);
-    for (int i = 0; i < HEAD_WORDS; i++) {
+    for (int i = 0; i < HKI_NOTICE_HEAD_WORDS; i++) {
         // release: who reads this word sees the stamp above, and drops what it has read
-        atomic_store_explicit(&slot->words[i], head[i], memory_order_release);
+        atomic_store_explicit(&slot->head[i], head[i], memory_order_release);
     }
     if (is_new) {
-        write_signature(slot, announcement);
+        write_text(&seg->mine->texts[at], announcement);
     }
     atomic_store_explicit(&slot->stamp, stamp_of(announcement->op_number, STAMP_VALID),
                           memory_order_release);
     hki_segment_show_busy(seg);
-    for (int peer = 0; is_awaited && peer < seg->base.nranks; peer++) {
-        hki_segment_ring(seg, peer);
+    if (is_awaited) {
+        hki_segment_ring_all(seg);
     }
 }
 
-/** Copy the first `count` words of what peer announced as op_number; see announced(). */
-static hk_status_t read_words(const hki_segment_t *seg, int peer, uint32_t op_number,
-                              uint64_t *words, int count)
+/** Copy the head of what peer announced as op_number, and its text unless that is NULL; see
+ *  announced(). */
+static hk_status_t read_notice(const hki_segment_t *seg, int peer, uint32_t op_number,
+                               uint64_t *head, uint64_t *text)
 {
-    const hki_slot_t *slot = &seg->blocks[peer].log[op_number % HKI_ANNOUNCEMENTS];
+    const uint32_t at = op_number % HKI_ANNOUNCEMENTS;
+    const hki_slot_t *slot = &seg->blocks[peer].log[at];
 
     if (hki_segment_is_broken(seg)) {
         return hki_segment_report(seg);
@@ -83,8 +86,11 @@ static hk_status_t read_words(const hki_segment_t *seg, int peer, uint32_t op_nu
         const int32_t ahead = (int32_t)((uint32_t)(stamp >> STAMP_BITS) - op_number);
         return stamp != 0 && ahead > 0 ? HK_ERR_LIMIT : HK_IN_PROGRESS;
     }
-    for (int i = 0; i < count; i++) {
-        words[i] = atomic_load_explicit(&slot->words[i], memory_order_acquire);
+    for (int i = 0; i < HKI_NOTICE_HEAD_WORDS; i++) {
+        head[i] = atomic_load_explicit(&slot->head[i], memory_order_acquire);
+    }
+    for (int i = 0; text != NULL && i < HKI_SIGNATURE_WORDS; i++) {
+        text[i] = atomic_load_explicit(&seg->blocks[peer].texts[at].words[i], memory_order_acquire);
     }
     // else it was overwritten meanwhile: forgotten
     return atomic_load_explicit(&slot->stamp, memory_order_relaxed) == stamp ? HK_OK : HK_ERR_LIMIT;
@@ -93,12 +99,13 @@ static hk_status_t read_words(const hki_segment_t *seg, int peer, uint32_t op_nu
 hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
                                   hki_announcement_t *announcement_out)
 {
-    uint64_t words[HKI_ANNOUNCEMENT_WORDS];
-    const hk_status_t status =
-        read_words(hki_segment_of(ep), peer, op_number, words, HKI_ANNOUNCEMENT_WORDS);
+    uint64_t head[HKI_NOTICE_HEAD_WORDS];
+    uint64_t text[HKI_SIGNATURE_WORDS];
+    const hk_status_t status = read_notice(hki_segment_of(ep), peer, op_number, head, text);
 
     if (status == HK_OK) {
-        memcpy(announcement_out, words, sizeof(words));
+        memcpy(announcement_out, head, sizeof(head));
+        memcpy(announcement_out->signature, text, sizeof(text));
     }
     return status;
 }
@@ -106,11 +113,11 @@ hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_numb
 hk_status_t hki_segment_announced_check(hki_endpoint_t *ep, int peer, uint32_t op_number,
                                         uint32_t *check_out)
 {
+    uint64_t head[HKI_NOTICE_HEAD_WORDS] = {0};
     hki_announcement_t other;
-    uint64_t word = 0;
-    const hk_status_t status = read_words(hki_segment_of(ep), peer, op_number, &word, 1);
+    const hk_status_t status = read_notice(hki_segment_of(ep), peer, op_number, head, NULL);
 
-    memcpy(&other, &word, sizeof(word));
+    memcpy(&other, head, sizeof(head));
     if (status == HK_OK) {
         *check_out = other.check;
     }

@@ -47,14 +47,36 @@ static void fence(void)
 #endif
 }
 
-void hki_segment_ring(const hki_segment_t *seg, int peer)
+/** Wake a peer, after a fence. */
+static void ring(const hki_segment_t *seg, int peer)
 {
     _Atomic uint32_t *bell = &seg->blocks[peer].bell;
 
-    fence();
     if (atomic_load_explicit(bell, memory_order_relaxed) == HKI_BELL_ARMED &&
         atomic_exchange_explicit(bell, HKI_BELL_AWAKE, memory_order_acq_rel) == HKI_BELL_ARMED) {
         hki_futex_wake(bell, seg->world->is_private);
+    }
+}
+
+void hki_segment_ring(const hki_segment_t *seg, int peer)
+{
+    fence();
+    ring(seg, peer);
+}
+
+void hki_segment_ring_some(const hki_segment_t *seg, const int *peers, int count)
+{
+    fence();
+    for (int i = 0; i < count; i++) {
+        ring(seg, peers[i]);
+    }
+}
+
+void hki_segment_ring_all(const hki_segment_t *seg)
+{
+    fence();
+    for (int peer = 0; peer < seg->base.nranks; peer++) {
+        ring(seg, peer);
     }
 }
 

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "transport/transport.h"
 
-enum { FAKE_RANKS_MAX = 8, FAKE_LANES = 2, FAKE_QUEUE = 64, FAKE_LOG = 64 };
+enum { FAKE_RANKS_MAX = 8, FAKE_LANES = 2, FAKE_QUEUE = 256, FAKE_LOG = 2 * HKI_STARTED_MAX };
 
 typedef struct fake_message {
     hki_envelope_t envelope;
@@ -206,6 +206,11 @@ static inline bool fake_linger(hki_endpoint_t *ep, int lane, int peer)
     return false;
 }
 
+static inline void fake_flush(hki_endpoint_t *ep)
+{
+    (void)ep;
+}
+
 static inline void fake_fail(hki_endpoint_t *ep, hk_status_t status, int rank, const char *text)
 {
     fake_net_t *net = fake_net_of(ep);
@@ -246,6 +251,7 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
     static const hki_endpoint_ops_t ops = {
         .name = "fake",
         .send = fake_send,
+        .flush = fake_flush,
         .peek = fake_peek,
         .fetch = fake_fetch,
         .release = fake_release,

@@ -10,7 +10,7 @@
 #include "exec/history.h"
 #include "unit/exec/fake.h"
 
-enum { NRANKS = 3, MANY = 100 };
+enum { NRANKS = 3, MANY = 1000 };
 
 typedef struct rank {
     fake_endpoint_t ep;

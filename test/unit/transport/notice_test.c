@@ -3,6 +3,7 @@
  * @brief Method: more announcements than are kept, across the wrap of their numbers; ranks that
  *        wait and one that does not.
  */
+#include "transport/segment/layout.h"
 #include "unit/transport/ranks.h"
 
 #include <stdio.h>
@@ -14,17 +15,19 @@ static void announcements_are_kept_for_a_while_and_never_confused(void **state)
     (void)state;
     open_ranks(2);
     assert_int_equal(g_eps[1]->ops->announced(g_eps[1], 0, 0, &got), HK_IN_PROGRESS);
-    for (uint32_t n = 0; n < 200; n++) {
-        const uint32_t op = n + UINT32_MAX - 100; // also across the wrap
+    for (uint32_t n = 0; n < 3 * HKI_ANNOUNCEMENTS; n++) {
+        const uint32_t op = n + UINT32_MAX - HKI_ANNOUNCEMENTS - 100; // also across the wrap
         hki_announcement_t said = {.op_number = op, .check = n, .call = n};
         (void)snprintf(said.signature, sizeof(said.signature), "op %u", op);
         g_eps[0]->ops->announce(g_eps[0], &said, true);
         assert_ok(g_eps[1]->ops->announced(g_eps[1], 0, op, &got));
         assert_memory_equal(&got, &said, sizeof(got));
         assert_int_equal(g_eps[1]->ops->announced(g_eps[1], 0, op + 1, &got), HK_IN_PROGRESS);
-        if (n >= 64) {
-            assert_ok(g_eps[1]->ops->announced(g_eps[1], 0, op - 63, &got));
-            assert_int_equal(g_eps[1]->ops->announced(g_eps[1], 0, op - 64, &got), HK_ERR_LIMIT);
+        if (n >= HKI_ANNOUNCEMENTS) {
+            const uint32_t oldest = op - HKI_ANNOUNCEMENTS + 1;
+
+            assert_ok(g_eps[1]->ops->announced(g_eps[1], 0, oldest, &got));
+            assert_int_equal(g_eps[1]->ops->announced(g_eps[1], 0, oldest - 1, &got), HK_ERR_LIMIT);
         }
     }
 }

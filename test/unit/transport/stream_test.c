@@ -2,6 +2,7 @@
  * @file stream_test.c
  * @brief Method: message by message, over all sizes around the borders; rings and halves run full.
  */
+#include "transport/segment/endpoint.h"
 #include "unit/transport/ranks.h"
 
 #include <string.h>
@@ -39,6 +40,46 @@ static void payloads_of_all_sizes_and_ways_arrive(void **state)
         release(1, 0);
         assert_int_equal(peek(1, 0, &message), HK_IN_PROGRESS);
     }
+}
+
+static bool is_armed(int rank)
+{
+    return atomic_load(&hki_segment_of(g_eps[0])->blocks[rank].bell) == HKI_BELL_ARMED;
+}
+
+static void arm(int rank)
+{
+    atomic_store(&hki_segment_of(g_eps[0])->blocks[rank].bell, HKI_BELL_ARMED);
+}
+
+/** A row of sends wakes all their receivers at its end, or where it is broken off. */
+static void sends_in_a_row_wake_all_at_the_end(void **state)
+{
+    enum { RANKS = 3 };
+    const int data = 5;
+
+    (void)state;
+    open_ranks(RANKS);
+    for (int has_end = 0; has_end < 2; has_end++) {
+        arm(1);
+        arm(2);
+        assert_ok(send_bytes(0, 1, &data, sizeof(data), HKI_SEND_MORE));
+        assert_true(is_armed(1));
+        if (has_end != 0) {
+            assert_ok(send_bytes(0, 2, &data, sizeof(data), 0));
+        } else {
+            g_eps[0]->ops->flush(g_eps[0]);
+        }
+        assert_false(is_armed(1));
+        assert_int_equal(is_armed(2), has_end == 0);
+        g_eps[0]->ops->flush(g_eps[0]); // nothing is left
+        assert_int_equal(is_armed(2), has_end == 0);
+    }
+    arm(1);
+    for (int i = 0; i < RANKS; i++) { // more than can be remembered
+        assert_ok(send_bytes(0, 1, &data, sizeof(data), HKI_SEND_MORE));
+    }
+    assert_false(is_armed(1));
 }
 
 static void a_full_ring_takes_no_more_until_messages_are_released(void **state)
@@ -115,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RANKS_TEST(payloads_of_all_sizes_and_ways_arrive),
+        RANKS_TEST(sends_in_a_row_wake_all_at_the_end),
         RANKS_TEST(a_full_ring_takes_no_more_until_messages_are_released),
         RANKS_TEST(a_direct_source_is_free_once_it_is_released),
         RANKS_TEST(a_run_stages_up_to_half_and_waits_for_readers_of_its_half),
