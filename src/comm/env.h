@@ -29,6 +29,8 @@
       "ranks read each other's memory: auto where it works and pays, on for all sizes, off")  \
     X(SHARED_HEAP_MIN, "HOCKET_SHARED_HEAP_MIN", "64K",                                       \
       "smallest block of the shared heap [bytes]; set by hocket run --shared-heap")           \
+    X(DOMAIN, "HOCKET_DOMAIN", "",                                                            \
+      "cache and memory domain of this rank, e.g. 3:1; set by hocket run, else found out")    \
     X(SIMD, "HOCKET_SIMD", "", "none, neon, avx2 or avx512 instead of the best there is")     \
     X(LOG, "HK_LOG", "warn", "log level, also by component: info, or exec:trace,comm:debug")  \
     X(GEMM, "HOCKET_GEMM", "", "library of matrix products: onednn, cblas or plain")          \

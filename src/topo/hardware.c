@@ -5,6 +5,7 @@
 #include "topo/hardware.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -56,6 +57,11 @@ hk_status_t hki_hardware_flat(const int *cpus, int ncpus, const char *source,
     (void)snprintf(hardware->source, sizeof(hardware->source), "%s", source);
     *hardware_out = hardware;
     return HK_OK;
+}
+
+bool hki_hardware_is_made_up(void)
+{
+    return getenv("HWLOC_SYNTHETIC") != NULL || getenv("HWLOC_XMLFILE") != NULL;
 }
 
 hk_status_t hki_hardware_create(hki_hardware_t **hardware_out)

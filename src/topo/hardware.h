@@ -37,12 +37,16 @@ typedef struct hki_hardware {
     int cache_level;                        /**< of the outermost caches; 0: not known */
     uint64_t cache_bytes;                   /**< of the first outermost cache; 0: not known */
     uint64_t *domain_bytes;                 /**< (ndomains,) memory; 0: not known */
+    bool is_mapped;                         /**< false: no more is known than numbers */
     bool is_fabricated;                     /**< not this machine */
     char source[HKI_HARDWARE_SOURCE_BYTES]; /**< "hwloc 2.9", "affinity; this build has no hwloc" */
 } hki_hardware_t;
 
 /** Look at this machine. Falls back to the affinity mask. @return HK_OK, HK_ERR_NO_MEMORY */
 HK_NODISCARD hk_status_t hki_hardware_create(hki_hardware_t **hardware_out);
+
+/** Do HWLOC_SYNTHETIC or HWLOC_XMLFILE ask for another machine than this one? */
+bool hki_hardware_is_made_up(void);
 
 /** A machine of which no more is known than the numbers of its logical cores, (ncpus,) ascending.
  *  @param source  copied */

@@ -128,6 +128,7 @@ static hk_status_t read_topology(const hwloc_calls_t *calls, hwloc_topology_t to
         before = parts;
     }
     hardware->ncpus = ncpus;
+    hardware->is_mapped = true;
     hardware->is_fabricated = calls->is_thissystem(topology) == 0;
     (void)snprintf(hardware->source, sizeof(hardware->source), "hwloc%s",
                    hardware->is_fabricated ? ", a fabricated machine" : "");

@@ -33,6 +33,8 @@
 
 #include <hocket/base.h>
 
+#include "topo/home.h"
+
 enum {
     HKI_INLINE_BYTES_MAX = 40,
     HKI_FAILURE_TEXT_BYTES = 512,
@@ -195,6 +197,9 @@ typedef struct hki_endpoint_ops {
     hk_status_t (*group_offer)(hki_endpoint_t *ep, int nranks, uint64_t *handle_out);
     hk_status_t (*group_join)(hki_endpoint_t *ep, const int *ranks, int nranks, int new_rank,
                               uint64_t handle, hki_endpoint_t **ep_out);
+
+    /** Where a rank of the group runs. It never changes, and all ranks see the same. */
+    hki_home_t (*home)(const hki_endpoint_t *ep, int rank);
 
     /** Leave: mark this rank closed (data sent stays readable) and free this rank's end. */
     void (*close)(hki_endpoint_t *ep);

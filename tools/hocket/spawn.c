@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "tool.h"
 #include "topo/cpus.h"
@@ -73,12 +74,46 @@ static bool draw_hex(char *out, size_t bytes)
     return true;
 }
 
+/** Where ranks are at home when they take these logical cores, (count,), one after the other. */
+static void place_homes(hki_job_t *job, const hki_hardware_t *hardware, const int *order, int count)
+{
+    job->home_count = count < HKI_RANKS_PLACED ? count : HKI_RANKS_PLACED;
+    for (int i = 0; i < job->home_count; i++) {
+        const hki_cpu_t *cpu = hki_hardware_find(hardware, order[i]);
+
+        job->homes[i] =
+            cpu == NULL
+                ? hki_home_unknown()
+                : (hki_home_t){
+                      .part = {[HKI_HOME_CACHE] = cpu->cache, [HKI_HOME_MEMORY] = cpu->domain}};
+    }
+}
+
+/** The homes that ranks would have on a machine that was made up: they run on this one. */
+static hk_status_t make_up_homes(hki_job_t *job, const hki_hardware_t *hardware)
+{
+    int *numbers = hki_calloc(2 * (size_t)hardware->ncpus, sizeof(*numbers));
+
+    if (numbers == NULL) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "order of %d cores", hardware->ncpus);
+    }
+    for (int i = 0; i < hardware->ncpus; i++) {
+        numbers[i] = hardware->cpus[i].number;
+    }
+    int *order = numbers + hardware->ncpus;
+    hki_hardware_order(hardware, numbers, hardware->ncpus, order);
+    place_homes(job, hardware, order, hardware->ncpus);
+    hki_free(numbers);
+    return HK_OK;
+}
+
 /** Which logical cores ranks take: the allowed ones, neighbours first. */
 static hk_status_t place_ranks(hki_job_t *job)
 {
     int allowed[CPUS_MAX];
     int order[CPUS_MAX];
     hki_hardware_t *hardware = NULL;
+    hk_status_t status = HK_OK;
     const int count = hki_cpus_list(allowed, CPUS_MAX);
 
     if (count < 1 || count > CPUS_MAX) {
@@ -86,17 +121,23 @@ static hk_status_t place_ranks(hki_job_t *job)
                         strerror(errno));
     }
     memcpy(order, allowed, (size_t)count * sizeof(order[0]));
-    if (count > 2) { // two are neighbours in any order, and looking takes milliseconds
-        const hk_status_t status = hki_hardware_create(&hardware);
+    // two are neighbours in any order, and looking takes milliseconds
+    if (count > 2 || hki_hardware_is_made_up()) {
+        status = hki_hardware_create(&hardware);
         if (status != HK_OK) {
             return status;
         }
         hki_hardware_order(hardware, allowed, count, order);
+        if (hardware->is_fabricated) {
+            status = make_up_homes(job, hardware);
+        } else if (hardware->is_mapped) {
+            place_homes(job, hardware, order, count);
+        }
         hki_hardware_destroy(&hardware);
     }
     job->core_count = count < HKI_RANKS_PLACED ? count : HKI_RANKS_PLACED;
     memcpy(job->cores, order, (size_t)job->core_count * sizeof(order[0]));
-    return HK_OK;
+    return status;
 }
 
 int hki_job_init(hki_job_t *job, const hki_launch_opts_t *opts)
@@ -146,6 +187,18 @@ static bool set_number(const char *name, long value)
     return setenv(name, text, 1) == 0;
 }
 
+/** HOCKET_DOMAIN of a rank. What this process may have of it is not the ranks'. */
+static bool set_home(const hki_job_t *job, int rank)
+{
+    char text[HKI_HOME_TEXT_BYTES];
+
+    if (job->home_count == 0) {
+        return unsetenv(HKI_HOME_VARIABLE) == 0;
+    }
+    hki_home_format(&job->homes[rank % job->home_count], text);
+    return setenv(HKI_HOME_VARIABLE, text, 1) == 0;
+}
+
 static bool set_environment(const hki_job_t *job, int rank)
 {
     char seconds[32];
@@ -155,8 +208,8 @@ static bool set_environment(const hki_job_t *job, int rank)
                                      setenv("HOCKET_OPEN_TIMEOUT", seconds, 0) != 0)) {
         return false;
     }
-    return setenv(HKI_BOARD_VARIABLE, job->board, 1) == 0 && set_number("HOCKET_RANK", rank) &&
-           set_number("HOCKET_NRANKS", job->opts->nranks) &&
+    return set_home(job, rank) && setenv(HKI_BOARD_VARIABLE, job->board, 1) == 0 &&
+           set_number("HOCKET_RANK", rank) && set_number("HOCKET_NRANKS", job->opts->nranks) &&
            setenv("HOCKET_JOB", job->name, 1) == 0 && setenv("HOCKET_SECRET", job->secret, 1) == 0;
 }
 

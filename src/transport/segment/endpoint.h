@@ -105,6 +105,7 @@ void hki_segment_mem_lend(hki_endpoint_t *ep, void *ptr);
 hk_status_t hki_segment_group_offer(hki_endpoint_t *ep, int nranks, uint64_t *handle_out);
 hk_status_t hki_segment_group_join(hki_endpoint_t *ep, const int *ranks, int nranks, int new_rank,
                                    uint64_t handle, hki_endpoint_t **ep_out);
+hki_home_t hki_segment_home(const hki_endpoint_t *ep, int rank);
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
@@ -120,7 +121,8 @@ void hki_segment_close(hki_endpoint_t *ep);
         .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,                 \
         .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,               \
         .mem_lend = hki_segment_mem_lend, .group_offer = hki_segment_group_offer,           \
-        .group_join = hki_segment_group_join, .close = hki_segment_close,                   \
+        .group_join = hki_segment_group_join, .home = hki_segment_home,                     \
+        .close = hki_segment_close,                                                         \
     }
 
 /* Making the first group of a world. */

@@ -249,6 +249,14 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
     return HK_OK;
 }
 
+hki_home_t hki_segment_home(const hki_endpoint_t *ep, int rank)
+{
+    const hki_segment_t *seg = hki_segment_of_const(ep);
+    const hki_home_t *homes = seg->world->homes;
+
+    return homes == NULL ? hki_home_unknown() : homes[seg->world_ranks[rank]];
+}
+
 void hki_segment_close(hki_endpoint_t *ep)
 {
     hki_segment_t *seg = hki_segment_of(ep);

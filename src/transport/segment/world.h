@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "topo/cpus.h"
+#include "topo/home.h"
 #include "transport/segment/arena.h"
 
 typedef struct hki_world hki_world_t;
@@ -57,6 +58,9 @@ struct hki_world {
     size_t unstaged_bytes; /**< see hki_endpoint_t */
     unsigned birth;        /**< hki_fork_count() when it was made */
     hki_cpu_mask_t *masks; /**< (nranks,) what each rank may run on; seen by all */
+    /** (nranks,) where each rank runs, written by it once, before the first group is complete; NULL:
+     *  not known */
+    const hki_home_t *homes;
     const int *pids;       /**< (nranks,) or NULL if all are this process */
     pthread_mutex_t mutex; /**< guards what follows */
     hki_arena_t arena;

@@ -41,6 +41,7 @@ typedef struct control {
     uint64_t reach;  /**< (nranks,) _Atomic uint32_t, REACH_...; each written by its rank */
     uint64_t masks;  /**< (nranks,) hki_cpu_mask_t; each written by its rank */
     uint64_t heaps;  /**< (nranks,) hki_heap_row_t */
+    uint64_t homes;  /**< (nranks,) hki_home_t; each written by its rank when it joins */
 } control_t;
 
 /** Can a rank read the memory of the next, and should it? */
@@ -167,7 +168,7 @@ uint64_t hki_shm_control_bytes(int nranks)
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
 
     const uint64_t each = sizeof(hki_cpu_mask_t) + sizeof(hki_token_t) + sizeof(hki_heap_row_t) +
-                          sizeof(_Atomic uint32_t) + sizeof(int);
+                          sizeof(_Atomic uint32_t) + sizeof(hki_home_t) + sizeof(int);
 
     return (sizeof(control_t) + (uint64_t)nranks * each + page - 1) / page * page;
 }
@@ -191,7 +192,8 @@ static hk_status_t fill(const hki_shm_job_t *job, const hki_shm_person_t *people
     control->tokens = control->masks + (uint64_t)job->nranks * sizeof(hki_cpu_mask_t);
     control->heaps = control->tokens + (uint64_t)job->nranks * sizeof(hki_token_t);
     control->reach = control->heaps + (uint64_t)job->nranks * sizeof(hki_heap_row_t);
-    control->pids = control->reach + (uint64_t)job->nranks * sizeof(_Atomic uint32_t);
+    control->homes = control->reach + (uint64_t)job->nranks * sizeof(_Atomic uint32_t);
+    control->pids = control->homes + (uint64_t)job->nranks * sizeof(hki_home_t);
     int *pids = (void *)((char *)control + control->pids);
     hki_token_t *tokens = (void *)((char *)control + control->tokens);
     for (int rank = 0; rank < job->nranks; rank++) {
@@ -315,6 +317,16 @@ static hk_status_t shm_allocate(const hki_shm_job_t *job, int fd, shm_world_t **
     }
     *shm_out = shm;
     return HK_OK;
+}
+
+/** Write down where this rank runs: once, so that all ranks see the same whenever they look. */
+static void note_home(const hki_shm_job_t *job, shm_world_t *shm)
+{
+    const control_t *control = (const void *)shm->common.base;
+    hki_home_t *homes = (void *)(shm->common.base + control->homes);
+
+    homes[job->rank] = hki_home_find();
+    shm->common.homes = homes;
 }
 
 /** Give this rank its arena; rank 0 has the first group at the start of it. */
@@ -442,6 +454,7 @@ hk_status_t hki_shm_world_join(const hki_shm_job_t *job, const hki_shm_files_t *
     HKI_TRY(status, done);
     HKI_TRY(status = watch_ranks(job, shm), done);
     HKI_TRY(status = try_reach(job, &shm->common), done);
+    note_home(job, shm);
     shm->board = hki_board_find(job->nranks);
     HKI_TRY(status = take_arena(job, shm), done);
     HKI_TRY(status = commit_rings(job, shm), done);
