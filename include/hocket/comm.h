@@ -9,6 +9,12 @@
  * only hk_comm_close() remains to be done.
  *
  * Threads: one call at a time per communicator; different communicators are independent.
+ *
+ * Progress: operations move while the rank is inside a call (a wait on one communicator moves the
+ * others of the process, too), and with opts.progress also while it computes, by a thread of the
+ * library's own: one for all communicators of a process (of a rank, with hk_comm_open_threads()). It
+ * starts with the first request that is not done when it is handed out, sleeps while none is under
+ * way, takes no signals, and ends with the last communicator. HK_USER functions may run on it.
  */
 #ifndef HK_COMM_H
 #define HK_COMM_H
@@ -26,6 +32,13 @@ typedef enum hk_order {
     HK_ORDER_TREE = 0, /**< the canonical tree of hocket/types.h, always the same bits. Default */
     HK_ORDER_ANY = 1,  /**< any order; still the same bits on all ranks. Allows ring algorithms */
 } hk_order_t;
+
+/** Who moves operations whose requests were handed out, while their caller computes. */
+typedef enum hk_progress {
+    HK_PROGRESS_NONE = 0,   /**< nobody: they move during calls (hk_request_test() too). Default */
+    HK_PROGRESS_THREAD = 1, /**< a thread */
+    HK_PROGRESS_AUTO = 2,   /**< a thread, if the ranks of this host leave cores free */
+} hk_progress_t;
 
 /** Called for each line of the library's log. `line` has no line end. Must not call hocket. */
 typedef void (*hk_log_fn)(const char *line, void *cookie);
@@ -46,16 +59,17 @@ typedef struct hk_comm_opts {
     hk_order_t order;    /**< default HK_ORDER_TREE */
     const char *algo;    /**< forced algorithms, "all_reduce:0-8K=direct,8K-=halving"; borrowed;
                                NULL (default): HOCKET_ALGO, else chosen by cost */
-    size_t segment_bytes; /**< staging memory per rank [bytes]; 0 (default): 2 MiB, 1 MiB for more
+    size_t segment_bytes;   /**< staging memory per rank [bytes]; 0 (default): 2 MiB, 1 MiB for more
                                than 64 ranks */
-    int spin;             /**< waiting: -1 (default): spin only while ranks here <= cores;
+    int spin;               /**< waiting: -1 (default): spin only while ranks here <= cores;
                                0: never; 1: always; 2: only yields; 3: only sleeps */
+    hk_progress_t progress; /**< default HK_PROGRESS_NONE. Environment: HOCKET_PROGRESS */
 } hk_comm_opts_t;
 
 static inline hk_comm_opts_t hk_comm_opts_default(void)
 {
-    const hk_comm_opts_t opts = {sizeof(opts),  -1,   -1, NULL, 1800000, 60000,
-                                 HK_ORDER_TREE, NULL, 0,  -1};
+    const hk_comm_opts_t opts = {sizeof(opts),  -1,   -1, NULL, 1800000,         60000,
+                                 HK_ORDER_TREE, NULL, 0,  -1,   HK_PROGRESS_NONE};
     return opts;
 }
 

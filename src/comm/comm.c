@@ -39,7 +39,7 @@ hk_status_t hki_comm_enter(hk_comm_t *comm)
     if (status != HK_OK) {
         return status;
     }
-    (void)pthread_mutex_lock(&comm->mutex);
+    hki_comm_lock(comm);
     if (comm->is_broken) {
         const hk_status_t broken = hki_comm_break(comm);
 
@@ -126,6 +126,8 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
     comm->timeout_ms = opts->timeout_ms;
     comm->open_timeout_ms = opts->open_timeout_ms;
     comm->order = opts->order;
+    comm->progress = opts->progress;
+    atomic_init(&comm->is_unwatched, 1);
     comm->birth = hki_fork_count();
     comm->failure.rank = -1;
     comm->costs = *costs;
@@ -178,6 +180,11 @@ static hk_status_t complete_opts(const hk_comm_opts_t *opts, hk_comm_opts_t *sto
     if ((int)store->order < (int)HK_ORDER_TREE || (int)store->order > (int)HK_ORDER_ANY) {
         return HKI_FAIL(HK_ERR_INVALID_ARG, "opts.order is %d; it is HK_ORDER_TREE or HK_ORDER_ANY",
                         (int)store->order);
+    }
+    if ((int)store->progress < (int)HK_PROGRESS_NONE ||
+        (int)store->progress > (int)HK_PROGRESS_AUTO) {
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "opts.progress is %d; it is one of hk_progress_t",
+                        (int)store->progress);
     }
     return HK_OK;
 }
@@ -413,7 +420,7 @@ void hk_mem_free(hk_comm_t *comm, void *ptr)
     if (ptr == NULL || hki_comm_check(comm) != HK_OK) {
         return;
     }
-    (void)pthread_mutex_lock(&comm->mutex);
+    hki_comm_lock(comm);
     comm->ep->ops->mem_free(comm->ep, ptr);
     hki_comm_leave(comm);
 }

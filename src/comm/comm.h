@@ -9,7 +9,8 @@
  *
  * Locks: a communicator's own mutex is held while a call is inside it, so that a thread that waits
  * on another communicator of the same domain can make progress here in between. A domain's mutex
- * guards its list; under it communicators are only tried, never waited for.
+ * guards its list; under it communicators are only tried, never waited for. The domain's progress
+ * thread (progress.c) does the same.
  */
 #ifndef HKI_COMM_COMM_H
 #define HKI_COMM_COMM_H
@@ -24,6 +25,7 @@
 #include "comm/fit.h"
 #include "comm/p2p.h"
 #include "comm/plan.h"
+#include "comm/progress.h"
 #include "exec/exec.h"
 #include "transport/transport.h"
 
@@ -41,6 +43,7 @@ typedef struct hki_domain {
     _Atomic int count;     /**< communicators in it */
     struct hk_comm *first;
     bool is_static; /**< the process's own: never freed */
+    hki_progress_t progress;
 } hki_domain_t;
 
 /** One call of a collective, as the caller made it. */
@@ -65,6 +68,12 @@ typedef struct hki_repeat {
     uintptr_t distance; /**< from in to out, where they share memory */
 } hki_repeat_t;
 
+/** State of looking after operations for long. */
+typedef struct hki_watch {
+    hki_waiter_t waiter;
+    uint64_t next_ns; /**< next look at announcements */
+} hki_watch_t;
+
 struct hk_comm {
     hki_endpoint_t *ep; /**< owned */
     int rank;
@@ -88,6 +97,11 @@ struct hk_comm {
     pthread_mutex_t mutex;
     hki_domain_t *domain;
     struct hk_comm *domain_next;
+    hk_progress_t progress;        /**< whether the domain's thread may move operations */
+    _Atomic bool is_async;         /**< some may be under way whose caller does something else */
+    _Atomic uint32_t is_unwatched; /**< see progress.h */
+    _Atomic int callers;           /**< threads that wait for the mutex */
+    hki_watch_t watch;             /**< the thread's */
 };
 
 /** What became of a request. */
@@ -119,7 +133,30 @@ struct hk_request {
 hk_status_t hki_comm_enter(hk_comm_t *comm);
 static inline void hki_comm_leave(hk_comm_t *comm)
 {
-    (void)pthread_mutex_unlock(&comm->mutex);
+    if (atomic_load_explicit(&comm->is_async, memory_order_relaxed)) {
+        hki_progress_leave(comm);
+    } else {
+        (void)pthread_mutex_unlock(&comm->mutex);
+    }
+}
+
+/** A request is handed out: the thread, if there may be one, looks after it. comm is locked. */
+static inline void hki_progress_note(hk_comm_t *comm)
+{
+    if (comm->progress == HK_PROGRESS_THREAD ||
+        (comm->progress == HK_PROGRESS_AUTO && comm->ep->has_spare_cores)) {
+        atomic_store_explicit(&comm->is_async, true, memory_order_relaxed);
+    }
+}
+
+/** Lock it, before the progress thread, which may be in it for a round. */
+static inline void hki_comm_lock(hk_comm_t *comm)
+{
+    if (pthread_mutex_trylock(&comm->mutex) != 0) {
+        atomic_fetch_add_explicit(&comm->callers, 1, memory_order_relaxed);
+        (void)pthread_mutex_lock(&comm->mutex);
+        atomic_fetch_sub_explicit(&comm->callers, 1, memory_order_relaxed);
+    }
 }
 
 /** This rank cannot take part in what the others have begun: want of memory (other statuses are
@@ -174,6 +211,13 @@ bool hki_comm_progress(hk_comm_t *comm, bool is_full);
 hk_status_t hki_comm_wait(hk_comm_t *comm, const hk_request_t *request);
 /** Everything one hk_request_test() does, without waiting. comm is locked. */
 void hki_comm_test(hk_comm_t *comm, const hk_request_t *request);
+/** Has it anything that progress here could help? comm is locked. */
+bool hki_comm_is_busy(const hk_comm_t *comm);
+/** The rank that the oldest operation waits for, or -1. comm is locked. */
+int hki_comm_waits_for(const hk_comm_t *comm);
+/** Once in a while: deadlines, and ranks that call something else, from the second call on; the
+ *  group is failed then. comm is locked. @param next_ns  0 before the first call */
+void hki_comm_look(hk_comm_t *comm, uint64_t now_ns, uint64_t *next_ns);
 
 /* collective.c: for group.c. comm is locked. */
 

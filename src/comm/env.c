@@ -169,6 +169,24 @@ static hk_status_t order_option(hk_comm_opts_t *opts)
     return HK_OK;
 }
 
+static hk_status_t progress_option(hk_comm_opts_t *opts)
+{
+    static const char *const names[] = {"none", "thread", "auto"}; // in the order of hk_progress_t
+    const char *name = g_table[HKI_ENV_PROGRESS].name;
+    const char *text = value_of(name);
+
+    if (text == NULL || opts->progress != HK_PROGRESS_NONE) {
+        return HK_OK;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            opts->progress = (hk_progress_t)i;
+            return HK_OK;
+        }
+    }
+    return HKI_FAIL(HK_ERR_INVALID_ARG, "%s=\"%s\" must be none, thread or auto", name, text);
+}
+
 hk_status_t hki_env_single_copy(int *single_copy_out)
 {
     const char *name = g_table[HKI_ENV_SINGLE_COPY].name;
@@ -196,6 +214,7 @@ hk_status_t hki_env_options(hk_comm_opts_t *opts)
                                     &opts->open_timeout_ms),
             fail);
     HKI_TRY(status = order_option(opts), fail);
+    HKI_TRY(status = progress_option(opts), fail);
     if (segment != NULL && opts->segment_bytes == 0) {
         HKI_TRY(status = parse_bytes(g_table[HKI_ENV_SEGMENT].name, segment, &opts->segment_bytes),
                 fail);

@@ -25,6 +25,9 @@
     X(SPIN, "HOCKET_SPIN", "-1",                                                              \
       "waiting: -1 spins while ranks here are not more than cores, 0 never spins, 1 always, " \
       "2 only yields, 3 only sleeps")                                                         \
+    X(PROGRESS, "HOCKET_PROGRESS", "none",                                                    \
+      "who moves requests while their caller computes: none, thread, or auto, a thread if "   \
+      "ranks here leave cores free")                                                          \
     X(SINGLE_COPY, "HOCKET_SINGLE_COPY", "auto",                                              \
       "ranks read each other's memory: auto where it works and pays, on for all sizes, off")  \
     X(SHARED_HEAP_MIN, "HOCKET_SHARED_HEAP_MIN", "64K",                                       \

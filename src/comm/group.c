@@ -90,6 +90,7 @@ static hk_status_t join(const group_t *group, const note_t *note, hk_comm_t **co
     opts.timeout_ms = comm->timeout_ms;
     opts.open_timeout_ms = comm->open_timeout_ms;
     opts.order = comm->order;
+    opts.progress = comm->progress;
     status = hki_comm_create(ep, &opts, &note->costs, comm, comm->domain, comm_out);
     if (status != HK_OK) {
         ep->ops->close(ep);

@@ -146,6 +146,7 @@ hk_status_t hki_request_complete(hk_request_t *request)
 hk_status_t hki_request_finish(hk_request_t *request, hk_request_t **request_out)
 {
     if (request_out != NULL) {
+        hki_progress_note(request->comm);
         *request_out = request;
         return HK_OK;
     }
@@ -204,7 +205,7 @@ hk_status_t hk_request_wait(hk_request_t **request)
         return status;
     }
     *request = NULL;
-    (void)pthread_mutex_lock(&comm->mutex);
+    hki_comm_lock(comm);
     status = hki_request_finish(r, NULL);
     hki_comm_leave(comm);
     return status;
@@ -226,7 +227,7 @@ hk_status_t hk_request_test(hk_request_t **request)
     if (status != HK_OK) {
         return status;
     }
-    (void)pthread_mutex_lock(&comm->mutex);
+    hki_comm_lock(comm);
     hki_comm_test(comm, r);
     if (hki_request_is_done(r)) {
         *request = NULL;

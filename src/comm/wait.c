@@ -29,8 +29,7 @@ bool hki_comm_progress(hk_comm_t *comm, bool is_full)
     return moved;
 }
 
-/** Has it anything that progress here could help? */
-static bool is_busy(const hk_comm_t *comm)
+bool hki_comm_is_busy(const hk_comm_t *comm)
 {
     return hki_engine_oldest(comm->engine) != NULL || hki_p2p_pending(comm->p2p) != 0;
 }
@@ -49,11 +48,12 @@ static bool progress_others(hk_comm_t *comm, bool *moved)
         if (other == comm || pthread_mutex_trylock(&other->mutex) != 0) {
             continue; // its own thread is in it
         }
-        if (!other->is_broken && is_busy(other)) {
+        if (!other->is_broken && hki_comm_is_busy(other)) {
             has_work = true;
             *moved |= hki_comm_progress(other, false);
         }
         (void)pthread_mutex_unlock(&other->mutex);
+        hki_progress_missed(other);
     }
     (void)pthread_mutex_unlock(&domain->mutex);
     return has_work;
@@ -116,6 +116,23 @@ static void check_deadlines(hk_comm_t *comm, uint64_t now_ns)
     }
 }
 
+void hki_comm_look(hk_comm_t *comm, uint64_t now_ns, uint64_t *next_ns)
+{
+    check_deadlines(comm, now_ns);
+    if (now_ns >= *next_ns) {
+        if (*next_ns != 0) {
+            hki_engine_watch(comm->engine);
+        }
+        *next_ns = now_ns + WATCH_NS;
+    }
+}
+
+int hki_comm_waits_for(const hk_comm_t *comm)
+{
+    return hki_engine_oldest(comm->engine) != NULL ? hki_engine_waits_for(comm->engine)
+                                                   : hki_p2p_waits_for(comm->p2p);
+}
+
 /** State of one wait. */
 typedef struct wait_state {
     hki_waiter_t waiter;
@@ -159,15 +176,7 @@ static hk_status_t wait_round(hk_comm_t *comm, const hk_request_t *request, wait
             return HK_OK;
         }
     } else {
-        const uint64_t now_ns = hki_clock_ns();
-
-        check_deadlines(comm, now_ns);
-        if (now_ns >= state->watch_ns) {
-            if (state->watch_ns != 0) {
-                hki_engine_watch(comm->engine);
-            }
-            state->watch_ns = now_ns + WATCH_NS;
-        }
+        hki_comm_look(comm, hki_clock_ns(), &state->watch_ns);
         if (progress_others(comm, &moved) || hki_engine_is_comparing(comm->engine)) {
             slice_ns = SHARED_NS;
         }

@@ -13,6 +13,8 @@
 
 enum { PATH_BYTES = 2304, CPUS_MAX = 8192 };
 
+#define ROUNDING 1e-6 /* thirds do not add up to one */
+
 static int round_up(long long quota, long long period)
 {
     return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
@@ -109,20 +111,33 @@ static int count_common(const hki_cpu_mask_t *a, const hki_cpu_mask_t *b)
     return count;
 }
 
-int hki_ranks_per_core(const hki_cpu_mask_t *masks, int nranks, int self)
+/** Ranks for each core of rank `self`. */
+static double ranks_for_core(const hki_cpu_mask_t *masks, int nranks, int self)
 {
     const int mine = count_common(&masks[self], &masks[self]);
-    const int quota = hki_cpus_usable_at("", CPUS_MAX);
-    const int by_quota = (nranks + quota - 1) / quota;
     double load = 0.0; // of all my cores
 
     for (int rank = 0; rank < nranks; rank++) {
         const int theirs = count_common(&masks[rank], &masks[rank]);
         load += theirs == 0 ? 1.0 : (double)count_common(&masks[self], &masks[rank]) / theirs;
     }
-    const double share = load / (mine == 0 ? 1 : mine);
+    return load / (mine == 0 ? 1 : mine);
+}
+
+int hki_ranks_per_core(const hki_cpu_mask_t *masks, int nranks, int self)
+{
+    const int quota = hki_cpus_usable_at("", CPUS_MAX);
+    const int by_quota = (nranks + quota - 1) / quota;
+    const double share = ranks_for_core(masks, nranks, self);
     int by_cores = (int)share;
-    by_cores += share > by_cores + 1e-6 ? 1 : 0; // thirds do not add up to one
+
+    by_cores += share > by_cores + ROUNDING ? 1 : 0;
     const int most = by_cores > by_quota ? by_cores : by_quota;
     return most < 1 ? 1 : most;
+}
+
+bool hki_has_spare_cores(const hki_cpu_mask_t *masks, int nranks, int self)
+{
+    return ranks_for_core(masks, nranks, self) < 1.0 - ROUNDING &&
+           nranks < hki_cpus_usable_at("", CPUS_MAX);
 }

@@ -6,6 +6,7 @@
 #define HKI_TOPO_CPUS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { HKI_CPU_MASK_WORDS = 16 }; /* cores above 1023 are not told apart */
@@ -39,5 +40,7 @@ void hki_cpu_mask_note(hki_cpu_mask_t *mask_out);
  * @param masks  (nranks,)
  */
 int hki_ranks_per_core(const hki_cpu_mask_t *masks, int nranks, int self);
+/** Would the cores of rank `self` not all be busy if all ranks were? @param masks  as above */
+bool hki_has_spare_cores(const hki_cpu_mask_t *masks, int nranks, int self);
 
 #endif /* HKI_TOPO_CPUS_H */

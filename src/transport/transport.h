@@ -28,6 +28,7 @@
 #ifndef HKI_TRANSPORT_TRANSPORT_H
 #define HKI_TRANSPORT_TRANSPORT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -115,6 +116,13 @@ typedef struct hki_waiter {
     uint64_t started_ns;
 } hki_waiter_t;
 
+/** What a thread that waits for many endpoints sleeps on: see arm(). */
+typedef struct hki_bell {
+    _Atomic uint32_t *word;
+    uint32_t value; /**< *word is something else once there is something to look at */
+    bool is_private;
+} hki_bell_t;
+
 typedef struct hki_endpoint hki_endpoint_t;
 
 typedef struct hki_endpoint_ops {
@@ -169,6 +177,15 @@ typedef struct hki_endpoint_ops {
      *         closed)
      */
     hk_status_t (*wait)(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns);
+    /**
+     * Instead of wait(), for a thread that looks after many endpoints while this rank's caller does
+     * something else: looks for peers that have gone, as wait() does, and arms the bell. Poll once
+     * more after that, and then sleep on the bell (hki_bells_wait()), some 20 ms at most.
+     *
+     * @param peer  as for wait()
+     * @return HK_OK, or the group's failure
+     */
+    hk_status_t (*arm)(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, hki_bell_t *bell_out);
     /** Ranks that are to blame when a deadline passes: stopped processes first, then ranks that
      *  are not waiting in this group. Writes a text "rank 2 (pid 77) is stopped". @return a rank
      *  or -1 if all seem to be waiting for one another */
@@ -219,7 +236,8 @@ struct hki_endpoint {
     /** (HKI_NOTE_BYTES,) hki_transport_opts_t.note of rank 0, in a group that hki_shm_open() has
      *  made; zeros in all others. */
     const unsigned char *note;
-    int ranks_per_core; /**< ranks of this host per core they may run on, rounded up, >= 1 */
+    int ranks_per_core;   /**< ranks of this host per core they may run on, rounded up, >= 1 */
+    bool has_spare_cores; /**< the ranks of this host are fewer than the cores they may run on */
     hki_counts_t counts;
 };
 

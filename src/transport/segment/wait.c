@@ -182,16 +182,23 @@ void hki_segment_look_at_cores(hki_segment_t *seg)
 
     hki_cpu_mask_note(&world->masks[self]);
     seg->base.ranks_per_core = hki_ranks_per_core(world->masks, world->nranks, self);
+    seg->base.has_spare_cores = hki_has_spare_cores(world->masks, world->nranks, self);
     seg->can_spin = world->spin == HKI_SPIN_ALWAYS ||
                     (world->spin == HKI_SPIN_AUTO && seg->base.ranks_per_core == 1);
+}
+
+/** Is it time to look at the peers again? */
+static bool is_check_due(const hki_segment_t *seg, uint64_t now_ns)
+{
+    const uint64_t pause_ns = CHECK_NS + (uint64_t)seg->base.nranks * CHECK_NS_PER_RANK;
+
+    return seg->suspect >= 0 || now_ns - seg->checked_ns >= pause_ns;
 }
 
 /** Every millisecond or so: peers; every second: cores. A suspect is looked at again at once. */
 static hk_status_t check(hki_segment_t *seg, const hki_waiter_t *waiter, int peer, uint64_t now_ns)
 {
-    const uint64_t pause_ns = CHECK_NS + (uint64_t)seg->base.nranks * CHECK_NS_PER_RANK;
-
-    if (seg->suspect < 0 && now_ns - seg->checked_ns < pause_ns) {
+    if (!is_check_due(seg, now_ns)) {
         return HK_OK;
     }
     seg->checked_ns = now_ns;
@@ -253,4 +260,29 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
         sleep_or_arm(seg, slice_ns);
     }
     return check(seg, waiter, peer, now_ns);
+}
+
+hk_status_t hki_segment_arm(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
+                            hki_bell_t *bell_out)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    const uint64_t now_ns = hki_clock_ns();
+    hk_status_t status = HK_OK;
+
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    waiter->rounds += waiter->rounds == UINT32_MAX ? 0 : 1;
+    // Others must not take this rank for one that waits: its caller is busy elsewhere.
+    if (is_check_due(seg, now_ns)) {
+        seg->checked_ns = now_ns;
+        status = check_peers(seg, waiter, peer);
+    }
+    atomic_store_explicit(&seg->mine->bell, HKI_BELL_ARMED, memory_order_release);
+    fence();
+    *bell_out = (hki_bell_t){.word = &seg->mine->bell,
+                             // a suspect is looked at again at once
+                             .value = seg->suspect < 0 ? HKI_BELL_ARMED : HKI_BELL_AWAKE,
+                             .is_private = seg->world->is_private};
+    return status;
 }

@@ -110,6 +110,38 @@ static void ranks_that_share_a_core_are_counted(void **state)
     }
 }
 
+static void cores_are_spare_where_ranks_leave_some_free(void **state)
+{
+    static const struct {
+        uint64_t masks[3];
+        bool want[3];
+    } cases[] = {
+        {{1, 2, 4}, {false, false, false}}, // everybody has a core, and no more
+        {{7, 7, 7}, {false, false, false}}, // three on three, without falling over thirds
+        {{15, 15, 15}, {true, true, true}}, // three on four
+        {{3, 4, 8}, {true, false, false}},
+        {{7, 1, 2}, {false, false, false}}, // one that roams where the others are
+        {{15, 0, 0}, {true, true, true}},   // nothing is known of the others
+    };
+
+    (void)state;
+    if (hki_cpus_usable_at("", 1024) < 4) {
+        skip(); // a time quota comes on top here
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        hki_cpu_mask_t masks[3] = {{{0}}};
+        for (int rank = 0; rank < 3; rank++) {
+            masks[rank].words[1] = cases[i].masks[rank];
+        }
+        for (int rank = 0; rank < 3; rank++) {
+            if (hki_has_spare_cores(masks, 3, rank) != cases[i].want[rank] &&
+                cases[i].masks[rank] != 0) {
+                fail_msg("case %zu, rank %d", i, rank);
+            }
+        }
+    }
+}
+
 static void the_noted_mask_is_the_affinity(void **state)
 {
     hki_cpu_mask_t mask;
@@ -136,6 +168,7 @@ int main(void)
         ROOT_TEST(nonsense_limits_nothing),
         cmocka_unit_test(the_list_is_that_of_the_affinity),
         cmocka_unit_test(ranks_that_share_a_core_are_counted),
+        cmocka_unit_test(cores_are_spare_where_ranks_leave_some_free),
         cmocka_unit_test(the_noted_mask_is_the_affinity),
     };
     return cmocka_run_group_tests_name("topo/cpus", tests, NULL, NULL);
