@@ -48,11 +48,29 @@ typedef struct hki_cost_params {
                           alpha was measured, for then it is part of that [ns] */
 } hki_cost_params_t;
 
+/** Kinds of parts of a machine: caches, and memory domains, of which each may hold several caches.
+ *  What crosses from one memory domain to another crosses twice. */
+enum { HKI_CROSS_CACHE, HKI_CROSS_MEMORY, HKI_CROSS_LEVELS };
+
+/** What crossing from one part of a machine to another costs more. */
+typedef struct hki_cross_params {
+    double alpha_ns; /**< one message [ns] */
+    double beta_ns;  /**< one byte into or out of a part, all its ranks together [ns/byte] */
+} hki_cross_params_t;
+
+/** What an algorithm costs more where its ranks lie in several parts. */
+typedef struct hki_far {
+    double ns;      /**< one operation [ns] */
+    double byte_ns; /**< one byte of a block [ns/byte] */
+} hki_far_t;
+
 /** What each algorithm costs here, by its place in hki_algo_all(). */
 enum { HKI_ALGOS_MAX = 64 };
 typedef struct hki_costs {
     hki_cost_params_t common; /**< of those that were not measured, and of sends */
     hki_cost_params_t of[HKI_ALGOS_MAX];
+    hki_cross_params_t cross[HKI_CROSS_LEVELS];
+    hki_far_t far[HKI_ALGOS_MAX]; /**< 0 until hki_costs_cross() */
 } hki_costs_t;
 
 /** What one rank on the critical path does, per operation. Times follow from hki_cost_params_t. */
@@ -91,6 +109,31 @@ const hki_algo_t *hki_algo_find(hki_coll_t coll, const char *name);
 
 /** The same for all algorithms. */
 void hki_costs_init(hki_costs_t *costs, const hki_cost_params_t *common);
+
+/** What crosses between parts of a machine when all ranks run an algorithm. */
+typedef struct hki_crossing {
+    double messages; /**< of the rank that sends, or receives, most of them */
+    double bytes;    /**< into, or out of, the part where it is most; for blocks of one byte */
+} hki_crossing_t;
+
+/**
+ * Count, on the schedules of all ranks, what crosses. Builds them: some ten microseconds a rank,
+ * for 64 ranks.
+ *
+ * @param parts  by level: (nranks,) ranks with equal numbers are in the same part; NULL: all are
+ * @param[out] crossings_out  (HKI_CROSS_LEVELS,) set on success only; 0 where parts are NULL
+ * @return HK_OK, HK_ERR_NO_MEMORY
+ */
+HK_NODISCARD hk_status_t hki_algo_crossing(const hki_algo_t *algo, int nranks,
+                                           const int *const parts[HKI_CROSS_LEVELS],
+                                           hki_crossing_t *crossings_out);
+
+/** Messages that cross and cost alpha, as hki_cost_hops(). */
+double hki_crossing_hops(const hki_algo_t *algo, int nranks, const hki_crossing_t *crossing);
+
+/** Set what crossing adds to the costs of an algorithm. @param crossings  (HKI_CROSS_LEVELS,) */
+void hki_costs_cross(hki_costs_t *costs, const hki_algo_t *algo, int nranks,
+                     const hki_crossing_t *crossings);
 
 /** Predicted time [ns]. `algo` is one of hki_algo_all(). */
 double hki_algo_time(const hki_algo_t *algo, const hki_costs_t *costs, int nranks,

@@ -58,8 +58,8 @@ struct hki_world {
     size_t unstaged_bytes; /**< see hki_endpoint_t */
     unsigned birth;        /**< hki_fork_count() when it was made */
     hki_cpu_mask_t *masks; /**< (nranks,) what each rank may run on; seen by all */
-    /** (nranks,) where each rank runs, written by it once, before the first group is complete; NULL:
-     *  not known */
+    /** (nranks,) where each rank runs, written by it once, before the first group is complete;
+     *  NULL: not known */
     const hki_home_t *homes;
     const int *pids;       /**< (nranks,) or NULL if all are this process */
     pthread_mutex_t mutex; /**< guards what follows */
