@@ -1,7 +1,7 @@
 # The five things people do with this tree; everything else is CMake's (see CMakePresets.json).
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
-BENCH  ?= --colls all --sizes 8,1K,64K,1M,16M,128M --dtypes f32,bf16 --budget 0.1
+BENCH  ?= --colls all --sizes 8,1K,64K,1M,16M,128M --dtypes f32,bf16 --budget 0.05 --max-memory 1G
 export JOBS
 
 .DEFAULT_GOAL := help
@@ -12,7 +12,7 @@ help:
 	@echo "make check    build and run all tests, also under sanitizers (under 15 minutes on 2 cores)"
 	@echo "make stress   the long forms of the tests (hours)"
 	@echo "make bench    compare the collectives with Open MPI, MPICH and Gloo, where they are there"
-	@echo "              (an hour or so; make bench BENCH='--colls all_reduce --ranks 2' does a part)"
+	@echo "              (25 minutes; make bench BENCH='--colls all_reduce --ranks 2' does a part)"
 	@echo "make install  install library, headers and command (PREFIX=$(PREFIX), DESTDIR=)"
 	@echo
 	@echo "All of them install missing packages first and say so (Debian, Ubuntu; needs root or sudo)."

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The loop of `hocket bench --loop fresh` for Gloo, through torch.distributed.
 
-usage: gloo_bench.py RANKS COLLECTIVES SIZES SECONDS DTYPE
+usage: gloo_bench.py RANKS COLLECTIVE:DTYPE:BYTES[,...] SECONDS
 
-The same loop, the same lines as mpi_bench.c, whose head comment describes both. Torch is imported
-once, then the ranks are forked; they are pinned one a core where there are enough cores. Where
+The same loop, the same effort, the same lines as mpi_bench.c, whose head comment describes them.
+Torch is imported once, then the ranks are forked; they are pinned one a core where there are enough cores. Where
 torch offers an operation with one tensor and with a list of tensors, the first that works counts.
 """
 import json
@@ -20,8 +20,9 @@ import torch
 import torch.distributed as dist
 
 SAMPLES_MAX = 2000
-SAMPLES_MIN = 5
+SAMPLES_MIN = 3
 WARMUP = 2
+WARMUP_SHARE = 8
 STRETCH_BYTES = 16384
 STRETCH_MAX = 64
 LONG_S = 1e-4
@@ -113,24 +114,35 @@ def agree(values):
     return tensor.tolist()
 
 
+def warm_up(case, operate, stretch, runs):
+    """Seconds of one operation, and of a sample with the rewriting and the barrier: the quickest of
+    so many, of the slowest rank."""
+    alone, whole = [], []
+    for turn in range(runs):
+        start = time.perf_counter()
+        alone.append(sample(case, operate, stretch, turn))
+        whole.append(time.perf_counter() - start)
+    return agree([min(alone), min(whole)])
+
+
 def measure(case, operate, nbytes, budget_s):
     """Median of the slowest rank's time [us], and how many samples it is of."""
-    stretch = max(1, min(STRETCH_MAX, STRETCH_BYTES // max(1, nbytes)))
-    alone = agree([min(sample(case, operate, 1, turn) for turn in range(WARMUP))])[0]
-    if alone > LONG_S:
-        stretch = 1
-    whole = []
-    for turn in range(WARMUP):
-        start = time.perf_counter()
-        sample(case, operate, stretch, turn)
-        whole.append(time.perf_counter() - start)
-    count = max(SAMPLES_MIN, min(SAMPLES_MAX, int(budget_s / agree([min(whole)])[0])))
+    fit = min(STRETCH_MAX, STRETCH_BYTES // max(1, nbytes))
+    stretch = 1
+    alone, whole = warm_up(case, operate, 1, 1)
+    if fit > 1 or whole * WARMUP_SHARE < budget_s:
+        alone, whole = warm_up(case, operate, 1, WARMUP - 1)
+    if fit > 1 and alone <= LONG_S:
+        stretch = fit
+        alone, whole = warm_up(case, operate, stretch, WARMUP)
+    count = max(SAMPLES_MIN, min(SAMPLES_MAX, int(budget_s / whole)))
     samples = agree([sample(case, operate, stretch, turn) for turn in range(count)])
     return statistics.median(samples) * 1e6, count
 
 
-def run_case(coll, nbytes, dtype, ranks, budget_s):
+def run_case(coll, dtype, nbytes, ranks, budget_s):
     rank, nranks = ranks
+    begin = time.perf_counter()
     case = Case(coll, nbytes, DTYPES[dtype], rank, nranks)
     reason = "torch has no such operation"
     for operate in case.forms:
@@ -142,28 +154,30 @@ def run_case(coll, nbytes, dtype, ranks, budget_s):
         if rank == 0:
             print(json.dumps({"coll": coll, "dtype": dtype, "bytes": case.nbytes,
                               "time_us": round(time_us, 4), "samples": count,
-                              "in_place": coll in ("all_reduce", "reduce")}), flush=True)
+                              "in_place": coll in ("all_reduce", "reduce"),
+                              "took_s": round(time.perf_counter() - begin, 4)}), flush=True)
         return
     if rank == 0:
         print(f"gloo_bench: {coll} {dtype}: {reason}", file=sys.stderr, flush=True)
 
 
-def run_rank(rank, nranks, store):
+def run_rank(rank, nranks, store, cases, budget_s):
     cores = sorted(os.sched_getaffinity(0))
     if nranks <= len(cores):
         os.sched_setaffinity(0, [cores[rank]])
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=nranks)
-    for coll in sys.argv[2].split(","):
-        for nbytes in sys.argv[3].split(","):
-            run_case(coll, int(nbytes), sys.argv[5], (rank, nranks), float(sys.argv[4]))
+    for coll, dtype, nbytes in cases:
+        run_case(coll, dtype, int(nbytes), (rank, nranks), budget_s)
     dist.barrier()
     dist.destroy_process_group()
 
 
 def main():
-    if len(sys.argv) != 6 or sys.argv[5] not in DTYPES:
+    cases = [case.split(":") for case in sys.argv[2].split(",")] if len(sys.argv) == 4 else []
+    if not cases or any(len(case) != 3 or case[1] not in DTYPES for case in cases):
         sys.exit(__doc__)
+    print("# Gloo of PyTorch", torch.__version__.split("+")[0], flush=True)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     warnings.filterwarnings("ignore") # newer names of the same operations
     nranks = int(sys.argv[1])
@@ -174,7 +188,8 @@ def main():
             if pid == 0:
                 status = 1
                 try:
-                    run_rank(rank, nranks, os.path.join(folder, "store"))
+                    run_rank(rank, nranks, os.path.join(folder, "store"), cases,
+                             float(sys.argv[3]))
                     status = 0
                 except Exception:
                     traceback.print_exc()

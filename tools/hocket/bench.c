@@ -17,10 +17,6 @@
 #include "launch.h"
 #include "tool.h"
 
-#define COLL_CHOICE(name, text)                text "|"
-#define COLL_CHOICES                           HKI_COLL_MAP(COLL_CHOICE) "send_recv"
-#define DTYPE_CHOICE(name, value, bytes, text) text "|"
-#define DTYPE_CHOICES                          HK_DTYPE_MAP(DTYPE_CHOICE)
 /* HK_USER, the last op, needs a function */
 #define OP_CHOICES "sum|prod|min|max|avg|band|bor|bxor|premulsum"
 
@@ -53,7 +49,7 @@ static const hki_option_t bench_options[] = {
      AT(colls),
      .arg = "LIST",
      .preset = "all_reduce",
-     .choices = COLL_CHOICES,
+     .choices = HKI_BENCH_COLLS,
      .help = "collectives; send_recv is a ping-pong of ranks 0 and 1, half a round trip",
      .hint = "e.g. --colls all_reduce,broadcast or --colls all"},
     {.name = "sizes",
@@ -62,7 +58,7 @@ static const hki_option_t bench_options[] = {
      AT(sizes),
      .arg = "LIST",
      .preset = "8:16M:x8",
-     .max = 1ULL << 40,
+     .max = HKI_BENCH_BYTES_MAX,
      .help = "bytes of the larger buffer of a rank, rounded to whole elements for each rank",
      .hint = "e.g. --sizes 8,64K,1M or --sizes 8:128M:x4"},
     {.name = "dtypes",
@@ -71,7 +67,7 @@ static const hki_option_t bench_options[] = {
      AT(dtypes),
      .arg = "LIST",
      .preset = "f32",
-     .choices = DTYPE_CHOICES,
+     .choices = HKI_BENCH_DTYPES,
      .help = "element types",
      .hint = "e.g. --dtypes f32,bf16"},
     {.name = "ops",
@@ -126,10 +122,13 @@ static const hki_option_t bench_options[] = {
      .choices = HKI_BENCH_LOOPS,
      .help = "plain: as described above; fresh: the loop of --vs",
      .hint = "write --loop fresh to measure as --vs does"},
-    {.name = "lines",
-     .kind = HKI_OPTION_FLAG,
-     AT(has_lines),
-     .help = "print lines of JSON as the peers' drivers do; the better of in place and not",
+    {.name = "cases",
+     .kind = HKI_OPTION_STRING,
+     AT(cases),
+     .arg = "COLL:DTYPE:BYTES,...",
+     .help = "measure these and print lines of JSON as the peers' drivers do; the better of in "
+             "place and not",
+     .hint = "e.g. --cases all_reduce:f32:8,reduce:bf16:1024",
      .is_hidden = true},
     {.name = "vs",
      .kind = HKI_OPTION_CHOICES,
@@ -147,6 +146,24 @@ static const hki_option_t bench_options[] = {
      .max = HKI_VS_ALTERNATIONS_MAX,
      .help = "with --vs: how often each takes its turn",
      .hint = "e.g. --alternations 5"},
+    {.name = "patience",
+     .kind = HKI_OPTION_DOUBLE,
+     AT(patience_s),
+     .arg = "SECONDS",
+     .preset = "4",
+     .max = 1e6,
+     .help = "with --vs: a library whose turns at a line have taken so long takes no more there, 3 "
+             "at least",
+     .hint = "e.g. --patience 10"},
+    {.name = "max-memory",
+     .kind = HKI_OPTION_SIZE,
+     AT(memory_max),
+     .arg = "BYTES",
+     .preset = "0",
+     .max = 1ULL << 50,
+     .help = "with --vs: leave out sizes for which the two buffers of all ranks take more; 0: half "
+             "of what is free, and never more than that",
+     .hint = "e.g. --max-memory 1G"},
     {.name = "markdown",
      .kind = HKI_OPTION_STRING,
      AT(markdown),
@@ -200,7 +217,7 @@ static const hki_option_t bench_options[] = {
      .preset = "0.3",
      .min = 0.001,
      .max = 3600,
-     .help = "time for a line of the table, about",
+     .help = "time for a line of the table, about; with --vs for each turn of each library",
      .hint = "e.g. --budget 1"},
     {.name = "timeout",
      .kind = HKI_OPTION_DOUBLE,
@@ -259,8 +276,11 @@ static const hki_command_t bench_command = {
         "smaller ones, unless one takes more than 100 us, K = 16 KiB / size, 64 at most, follow "
         "one "
         "barrier, each preceded by the rewriting of its input, which is then part of the time. The "
-        "slowest rank counts; of in "
-        "place and not, the faster. Up to as many ranks as cores are pinned one a core, more are "
+        "slowest rank counts; of in place and not, the faster. A line has at least 3 operations a "
+        "turn, whatever its budget. Collectives that add nothing are measured with the first of "
+        "--dtypes only. A peer that is 4 times as slow as the fastest takes 2 turns. bf16 sums of "
+        "MPI, which has no bf16, are a user-defined operation. Up to as many ranks as cores are "
+        "pinned one a core, more are "
         "not pinned. Programs of the peers are built beside hocket or in the user's cache "
         "directory. HOCKET_TORCH_PYTHON names a Python that has PyTorch, for gloo.\n\n"
         "--check measures and reports: all_reduce slower than reduce and broadcast, all_gather "
@@ -284,6 +304,13 @@ bool hki_bench_has_op(int coll)
 {
     return coll == HKI_COLL_REDUCE || coll == HKI_COLL_ALL_REDUCE ||
            coll == HKI_COLL_REDUCE_SCATTER;
+}
+
+size_t hki_bench_case_bytes(const hki_bench_case_t *what)
+{
+    const int blocks = what->in_blocks > what->out_blocks ? what->in_blocks : what->out_blocks;
+
+    return what->count * (size_t)blocks * hk_dtype_bytes(what->dtype);
 }
 
 /** The case of a collective at a size, whatever its type. */
@@ -377,9 +404,7 @@ static hk_status_t measure_size(hki_bench_t *bench, int coll, size_t bytes, rows
             continue;
         }
         status = hki_bench_measure(bench, &what, &row);
-        if (status == HK_OK && bench->rank == 0 && values->has_lines) {
-            hki_bench_print_line(&row);
-        } else if (status == HK_OK && bench->rank == 0) {
+        if (status == HK_OK && bench->rank == 0) {
             hki_bench_print_row(&row);
         }
         if (status == HK_OK) {
@@ -394,7 +419,7 @@ static hk_status_t measure_all(hki_bench_t *bench, rows_t *rows)
     const hki_bench_values_t *values = bench->values;
     hk_status_t status = HK_OK;
 
-    if (bench->rank == 0 && !values->has_lines) {
+    if (bench->rank == 0) {
         hki_bench_print_head(bench);
     }
     for (size_t c = 0; c < values->colls.count && status == HK_OK; c++) {
@@ -413,6 +438,7 @@ static hk_status_t measure_all(hki_bench_t *bench, rows_t *rows)
 /** Bytes of the largest buffer that any case needs. */
 static size_t buffer_bytes(const hki_bench_values_t *values, int nranks)
 {
+    hki_bench_cell_t cell;
     size_t most = 0;
 
     if (values->is_lecture) {
@@ -421,7 +447,11 @@ static size_t buffer_bytes(const hki_bench_values_t *values, int nranks)
     if (values->is_fit) {
         most = HKI_BENCH_FIT_BYTES_MAX;
     }
-    for (size_t s = 0; s < values->sizes.count; s++) {
+    for (const char *text = values->cases;
+         text != NULL && *text != '\0' && hki_bench_cell_read(&text, &cell);) {
+        most = cell.bytes > most ? cell.bytes : most;
+    }
+    for (size_t s = 0; s < values->sizes.count && values->cases == NULL; s++) {
         most = values->sizes.value[s] > most ? values->sizes.value[s] : most;
     }
     return most + (size_t)nranks * 8; // small sizes are rounded up to an element for each rank
@@ -463,6 +493,9 @@ static hk_status_t run_mode(hki_bench_t *bench, rows_t *rows)
     }
     if (values->is_explain) {
         return hki_bench_explain(bench);
+    }
+    if (values->cases != NULL) {
+        return hki_bench_cases(bench, &rows->wrong);
     }
     hk_status_t status = measure_all(bench, rows);
     if (status == HK_OK && values->is_check) {
@@ -539,13 +572,25 @@ static hk_status_t check_file(const char *option, const char *path)
     return hki_option_refuse(&bench_command, option, path, "cannot be written: %s", reason);
 }
 
+static hk_status_t check_cases(const char *cases)
+{
+    hki_bench_cell_t cell;
+
+    while (cases != NULL && *cases != '\0') {
+        if (!hki_bench_cell_read(&cases, &cell)) {
+            return hki_option_refuse(&bench_command, "cases", cases, "is not a list of cases");
+        }
+    }
+    return HK_OK;
+}
+
 /** What can be refused before anything is started. */
 static hk_status_t check_values(const hki_bench_values_t *values)
 {
     hki_choice_t *choice = NULL;
 
     if (check_file("json", values->json) != HK_OK || check_file("plot", values->plot) != HK_OK ||
-        check_file("markdown", values->markdown) != HK_OK) {
+        check_file("markdown", values->markdown) != HK_OK || check_cases(values->cases) != HK_OK) {
         return HK_ERR_INVALID_ARG;
     }
     if (values->ranks.count > 1 && values->peers.count == 0) {

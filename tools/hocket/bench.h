@@ -17,9 +17,17 @@
 /** Behind the collectives of hki_coll_t: ping-pong between ranks 0 and 1. */
 enum { HKI_BENCH_SEND_RECV = HKI_COLL_COUNT };
 
+/** Collectives and element types as choices of options: all of them, in their order. */
+#define HKI_BENCH_COLL_CHOICE(name, text)                text "|"
+#define HKI_BENCH_COLLS                                  HKI_COLL_MAP(HKI_BENCH_COLL_CHOICE) "send_recv"
+#define HKI_BENCH_DTYPE_CHOICE(name, value, bytes, text) text "|"
+#define HKI_BENCH_DTYPES                                 HK_DTYPE_MAP(HKI_BENCH_DTYPE_CHOICE)
+
 /** How one operation is timed; the choices of --loop. */
 #define HKI_BENCH_LOOPS "plain|fresh"
 enum { HKI_BENCH_PLAIN, HKI_BENCH_FRESH };
+
+#define HKI_BENCH_BYTES_MAX (1ULL << 40) /* of a buffer */
 
 enum { HKI_BENCH_FIT_BYTES_MAX = 4 << 20 }; /* largest size that --fit measures */
 
@@ -41,13 +49,15 @@ typedef struct hki_bench_values {
     int loop;                /**< HKI_BENCH_PLAIN, ... */
     hki_choice_list_t peers; /**< --vs; indices into HKI_BENCH_PEERS */
     int alternations;
+    double patience_s;    /**< with --vs: of a line, for one system */
+    size_t memory_max;    /**< with --vs: of all ranks' buffers; 0: by what is free */
     const char *markdown; /**< or NULL */
     const char *plot;     /**< or NULL */
     bool is_check;
     bool is_fit;
     bool is_explain;
-    bool has_lines; /**< print lines of JSON, as the peers' drivers do, and try both forms */
-    int iterations; /**< 0: by the budget */
+    const char *cases; /**< as bench_cases.c describes, both forms of each; or NULL */
+    int iterations;    /**< 0: by the budget */
     int warmup;
     double budget_s; /**< time for one line of the table */
     double timeout_s;
@@ -113,6 +123,8 @@ bool hki_bench_has_op(int coll);
  */
 bool hki_bench_case(const hki_bench_t *bench, int coll, size_t bytes, hk_dtype_t dtype, hk_op_t op,
                     hki_bench_case_t *what_out);
+/** Bytes of the larger buffer of a rank. */
+size_t hki_bench_case_bytes(const hki_bench_case_t *what);
 
 /* bench_data.c: inputs that every rank can compute for every other, and the right answers. */
 
@@ -150,6 +162,21 @@ hk_status_t hki_bench_fresh(hki_bench_t *bench, hki_bench_row_t *row);
 hk_status_t hki_bench_check_rows(hki_bench_t *bench, const hki_bench_row_t *rows, size_t count,
                                  size_t *found_out);
 
+/* bench_cases.c */
+
+/** What the drivers of bench/peers call a case. */
+typedef struct hki_bench_cell {
+    int coll;
+    hk_dtype_t dtype;
+    size_t bytes; /**< of the larger buffer of a rank */
+} hki_bench_cell_t;
+
+/** Read one of "all_reduce:f32:1024,reduce:bf16:8"; `text` moves behind it and its comma.
+ *  @return false: it is something else */
+bool hki_bench_cell_read(const char **text, hki_bench_cell_t *cell_out);
+/** Measure values->cases; rank 0 prints a line each. Collective. @param[out] wrong_out  elements */
+hk_status_t hki_bench_cases(hki_bench_t *bench, uint64_t *wrong_out);
+
 /* bench_fit.c */
 
 /** Measure all algorithms and store what they cost. Collective; rank 0 prints. */
@@ -170,8 +197,8 @@ int hki_bench_vs(const hki_bench_values_t *values);
 
 void hki_bench_print_head(const hki_bench_t *bench);
 void hki_bench_print_row(const hki_bench_row_t *row);
-/** The line of JSON that the peers' drivers print. */
-void hki_bench_print_line(const hki_bench_row_t *row);
+/** The line of JSON that the peers' drivers print. @param took_s  time of the whole case */
+void hki_bench_print_line(const hki_bench_row_t *row, double took_s);
 /** Draw time against size, a panel a collective. */
 hk_status_t hki_bench_plot_write(const hki_bench_t *bench, const hki_bench_row_t *rows,
                                  size_t count);

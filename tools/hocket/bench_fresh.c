@@ -7,6 +7,10 @@
  * the barrier: K = 16 KiB / bytes of them, 64 at most, follow one barrier, and each is preceded by
  * the rewriting of its input, which is then part of the time; but not where one operation takes
  * more than 100 us. A sample is the slowest rank's.
+ *
+ * How much is done follows from the budget: as many samples as fit, 3 at least. Two operations warm
+ * up, of which the quicker tells how many samples fit; but only one does where it takes more than
+ * an eighth of the budget and is timed alone anyway.
  */
 #include <math.h>
 #include <string.h>
@@ -19,8 +23,9 @@
 
 enum {
     SAMPLES_MOST = 2000,
-    SAMPLES_LEAST = 5,
-    WARMUP = 2,
+    SAMPLES_LEAST = 3,
+    WARMUP = 2,       /* runs, where they matter or cost little */
+    WARMUP_SHARE = 8, /* little: so many fit the budget */
     STRETCH_BYTES = 16384,
     STRETCH_MAX = 64,
 };
@@ -61,52 +66,76 @@ static hk_status_t sample(const hki_bench_t *bench, const hki_bench_case_t *what
     return status;
 }
 
-/** The slowest rank's quickest of a few runs; whole: with the rewriting and the barrier [ns]. */
-static hk_status_t warm_up(hki_bench_t *bench, const hki_bench_case_t *what, int stretch,
-                           bool is_whole, double *ns_out)
-{
-    double best_ns = HUGE_VAL;
-    double ns;
+/** Of the slowest rank, the same on all [ns]. */
+typedef struct cost {
+    double alone; /**< of one operation */
+    double whole; /**< of a sample, with the rewriting and the barrier */
+} cost_t;
 
-    for (int i = 0; i < WARMUP; i++) {
+/** The quickest of so many samples. */
+static hk_status_t warm_up(hki_bench_t *bench, const hki_bench_case_t *what, int stretch, int runs,
+                           cost_t *cost_out)
+{
+    double best_ns[2] = {HUGE_VAL, HUGE_VAL};
+    double alone;
+
+    for (int i = 0; i < runs; i++) {
         const uint64_t start = hki_clock_ns();
-        const hk_status_t status = sample(bench, what, stretch, (uint64_t)i, &ns);
+        const hk_status_t status = sample(bench, what, stretch, (uint64_t)i, &alone);
         if (status != HK_OK) {
             return status;
         }
-        ns = is_whole ? (double)(hki_clock_ns() - start) : ns;
-        best_ns = ns < best_ns ? ns : best_ns;
+        const double whole = (double)(hki_clock_ns() - start);
+        best_ns[0] = alone < best_ns[0] ? alone : best_ns[0];
+        best_ns[1] = whole < best_ns[1] ? whole : best_ns[1];
     }
-    *ns_out = best_ns;
-    return hki_bench_agree(bench, ns_out, 1);
+    const hk_status_t status = hki_bench_agree(bench, best_ns, 2);
+    *cost_out = (cost_t){best_ns[0], best_ns[1]};
+    return status;
 }
 
-/** How many samples fit the budget. */
-static size_t sample_count(const hki_bench_t *bench, double whole_ns)
+/** Time for one form of a case [ns]. */
+static double form_budget(const hki_bench_values_t *values)
+{
+    return values->budget_s * (values->cases != NULL ? 0.5e9 : 1e9); // of two forms, or one
+}
+
+/** Warm up; how many operations follow one barrier, and how many samples fit the budget. */
+static hk_status_t choose_effort(hki_bench_t *bench, const hki_bench_row_t *row, int *stretch_out,
+                                 size_t *count_out)
 {
     const hki_bench_values_t *values = bench->values;
-    const double budget_ns = values->budget_s * (values->has_lines ? 0.5e9 : 1e9); // two forms
-    const double most =
-        (double)(bench->samples_max < SAMPLES_MOST ? bench->samples_max : (size_t)SAMPLES_MOST);
-    double count = budget_ns / (whole_ns + 1.0);
+    const size_t most = bench->samples_max < SAMPLES_MOST ? bench->samples_max : SAMPLES_MOST;
+    const size_t fit = STRETCH_BYTES / (row->bytes > 0 ? row->bytes : 1);
+    hk_status_t status;
+    cost_t cost;
+    int stretch = 1;
 
+    HKI_TRY(status = warm_up(bench, &row->what, 1, 1, &cost), done);
+    if (fit > 1 || cost.whole * WARMUP_SHARE < form_budget(values)) {
+        HKI_TRY(status = warm_up(bench, &row->what, 1, WARMUP - 1, &cost), done);
+    }
+    if (fit > 1 && cost.alone <= LONG_NS) {
+        stretch = fit > STRETCH_MAX ? STRETCH_MAX : (int)fit;
+        HKI_TRY(status = warm_up(bench, &row->what, stretch, WARMUP, &cost), done);
+    }
+    double count = form_budget(values) / (cost.whole + 1.0);
     count = count < SAMPLES_LEAST ? SAMPLES_LEAST : count;
     count = values->iterations > 0 ? values->iterations : count;
-    return (size_t)(count < most ? count : most);
+    *count_out = count < (double)most ? (size_t)count : most;
+    *stretch_out = stretch;
+done:
+    return status;
 }
 
 /** One form, in place or not, of a case. */
 static hk_status_t measure(hki_bench_t *bench, hki_bench_row_t *row)
 {
-    const size_t fit = STRETCH_BYTES / (row->bytes > 0 ? row->bytes : 1);
-    int stretch = fit < 1 ? 1 : fit > STRETCH_MAX ? STRETCH_MAX : (int)fit;
     hk_status_t status;
-    double ns;
+    size_t count;
+    int stretch;
 
-    HKI_TRY(status = warm_up(bench, &row->what, 1, false, &ns), done);
-    stretch = ns > LONG_NS ? 1 : stretch;
-    HKI_TRY(status = warm_up(bench, &row->what, stretch, true, &ns), done);
-    const size_t count = sample_count(bench, ns);
+    HKI_TRY(status = choose_effort(bench, row, &stretch, &count), done);
     for (size_t i = 0; i < count; i++) {
         HKI_TRY(status = sample(bench, &row->what, stretch, i, &bench->samples[i]), done);
     }
@@ -128,7 +157,7 @@ hk_status_t hki_bench_fresh(hki_bench_t *bench, hki_bench_row_t *row)
 {
     hk_status_t status = measure(bench, row);
 
-    if (status == HK_OK && bench->values->has_lines && row->what.coll < HKI_COLL_BARRIER) {
+    if (status == HK_OK && bench->values->cases != NULL && row->what.coll < HKI_COLL_BARRIER) {
         hki_bench_row_t other = *row; // the peers are measured in both forms too
         bench->is_inplace = !bench->is_inplace;
         status = measure(bench, &other);

@@ -344,11 +344,9 @@ done:
 hk_status_t hki_bench_measure(hki_bench_t *bench, const hki_bench_case_t *what,
                               hki_bench_row_t *row_out)
 {
-    const int blocks = what->in_blocks > what->out_blocks ? what->in_blocks : what->out_blocks;
-    hki_bench_row_t row = {.what = *what};
+    hki_bench_row_t row = {.what = *what, .bytes = hki_bench_case_bytes(what)};
     hk_status_t status;
 
-    row.bytes = what->count * (size_t)blocks * hk_dtype_bytes(what->dtype);
     HKI_TRY(status = predict(bench, &row), done);
     if (bench->values->loop == HKI_BENCH_FRESH) {
         HKI_TRY(status = hki_bench_fresh(bench, &row), done);

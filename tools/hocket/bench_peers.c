@@ -192,7 +192,7 @@ bool hki_peer_has_dtype(int system, const char *dtype)
     static const char *const gloo[] = {"f32", "bf16", "f16", "f64", "i32", "i64"};
 
     if (system == HKI_VS_OPENMPI || system == HKI_VS_MPICH) {
-        return strcmp(dtype, "f32") == 0;
+        return strcmp(dtype, "f32") == 0 || strcmp(dtype, "bf16") == 0;
     }
     for (size_t i = 0; system == HKI_VS_GLOO && i < sizeof(gloo) / sizeof(gloo[0]); i++) {
         if (strcmp(dtype, gloo[i]) == 0) {
@@ -244,15 +244,13 @@ hk_status_t hki_peer_run(const hki_peers_t *peers, const hki_peer_run_t *run, hk
     (void)snprintf(budget, sizeof(budget), "%g", run->budget_s);
     if (run->system <= HKI_VS_SHARED) {
         ADD(&words, peers->hocket, "bench", "-n", nranks, "--bind", is_pinned ? "core" : "none",
-            "--loop", "fresh", "--lines", "--colls", run->coll, "--sizes", run->sizes, "--dtypes",
-            run->dtype, "--budget", budget, "--memory",
+            "--loop", "fresh", "--cases", run->cases, "--budget", budget, "--memory",
             run->system == HKI_VS_SHARED ? "shared" : "private");
     } else if (run->system == HKI_VS_GLOO) {
-        ADD(&words, peers->python, peers->gloo_script, nranks, run->coll, run->sizes, budget,
-            run->dtype);
+        ADD(&words, peers->python, peers->gloo_script, nranks, run->cases, budget);
     } else {
         add_launcher(&words, run->system, is_pinned);
-        ADD(&words, "-n", nranks, peers->mpi_program[run->system], run->coll, run->sizes, budget);
+        ADD(&words, "-n", nranks, peers->mpi_program[run->system], run->cases, budget);
     }
     const hki_child_t child = {.argv = words.word, .timeout_s = run->timeout_s};
     return hki_child_run(&child, lines);

@@ -23,11 +23,9 @@ typedef struct hki_peers {
 typedef struct hki_peer_run {
     int system;
     int nranks;
-    const char *coll;
-    const char *sizes; /**< "8,1024" */
-    const char *dtype;
-    double budget_s;  /**< for each size */
-    double timeout_s; /**< for all */
+    const char *cases; /**< "all_reduce:f32:8,reduce:bf16:1024" */
+    double budget_s;   /**< for each */
+    double timeout_s;  /**< for all */
 } hki_peer_run_t;
 
 /** Find and build what is wanted, and say on stdout what is missing and how to get it. */

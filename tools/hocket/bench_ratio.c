@@ -83,6 +83,14 @@ static double number(const cJSON *object, const char *name, double missing)
     return cJSON_IsNumber(item) ? item->valuedouble : missing;
 }
 
+hk_status_t hki_vs_plan(hki_vs_table_t *table, const hki_vs_row_t *key)
+{
+    if (find(table, key) == NULL && append(table, key) == NULL) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "%zu rows", table->count + 1);
+    }
+    return HK_OK;
+}
+
 static bool copy_name(const cJSON *object, const char *name, char *copy)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
@@ -111,6 +119,7 @@ static hk_status_t add_object(hki_vs_table_t *table, hki_vs_row_t *key, int syst
     }
     if (row->counts[system] < HKI_VS_ALTERNATIONS_MAX) {
         row->times_us[system][row->counts[system]++] = time_us;
+        row->took_s[system] += number(object, "took_s", 0.0);
         table->wrong += (uint64_t)number(object, "wrong", 0.0);
         (*added_out)++;
     }
@@ -172,6 +181,32 @@ int hki_vs_best(const hki_vs_row_t *row)
         }
     }
     return best;
+}
+
+/** The quickest turn, or the slowest [us]. */
+static double extreme(const hki_vs_row_t *row, int system, bool is_slowest)
+{
+    double found = row->times_us[system][0];
+
+    for (int i = 1; i < row->counts[system]; i++) {
+        const double us = row->times_us[system][i];
+        found = (us > found) == is_slowest ? us : found;
+    }
+    return found;
+}
+
+hki_vs_verdict_t hki_vs_judge(const hki_vs_row_t *row, int system, double patience_s)
+{
+    const int best = hki_vs_best(row);
+    const int count = row->counts[system];
+
+    if (system >= HKI_VS_OPENMPI && count >= HKI_VS_TURNS_FAR && system != best &&
+        row->counts[best] >= HKI_VS_TURNS_FAR &&
+        extreme(row, system, false) > HKI_VS_FAR * extreme(row, best, true)) {
+        return HKI_VS_TOO_FAR;
+    }
+    return count >= HKI_VS_TURNS_LEAST && row->took_s[system] >= patience_s ? HKI_VS_SPENT
+                                                                            : HKI_VS_ON;
 }
 
 double hki_vs_ratio(const hki_vs_row_t *row, int system)
@@ -283,6 +318,25 @@ void hki_vs_count(const hki_vs_table_t *table, size_t *asked_out, size_t *reache
     }
     *asked_out = asked;
     *reached_out = reached;
+}
+
+void hki_vs_short(const hki_vs_table_t *table, int alternations, double patience_s, size_t *far_out,
+                  size_t *spent_out)
+{
+    size_t far = 0;
+    size_t spent = 0;
+
+    for (size_t i = 0; i < table->count * HKI_VS_SYSTEMS; i++) {
+        const hki_vs_row_t *row = &table->rows[i / HKI_VS_SYSTEMS];
+        const int system = (int)(i % HKI_VS_SYSTEMS);
+        if (row->counts[system] > 0 && row->counts[system] < alternations) {
+            const hki_vs_verdict_t verdict = hki_vs_judge(row, system, patience_s);
+            far += verdict == HKI_VS_TOO_FAR;
+            spent += verdict == HKI_VS_SPENT;
+        }
+    }
+    *far_out = far;
+    *spent_out = spent;
 }
 
 static bool add_row(cJSON *array, const hki_vs_row_t *row)

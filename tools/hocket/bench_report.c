@@ -40,13 +40,13 @@ void hki_bench_print_row(const hki_bench_row_t *row)
     (void)fflush(stdout);
 }
 
-void hki_bench_print_line(const hki_bench_row_t *row)
+void hki_bench_print_line(const hki_bench_row_t *row, double took_s)
 {
     (void)printf("{\"coll\":\"%s\",\"dtype\":\"%s\",\"bytes\":%zu,\"time_us\":%.4f,\"samples\":%d,"
-                 "\"in_place\":%s,\"wrong\":%llu}\n",
+                 "\"in_place\":%s,\"wrong\":%llu,\"took_s\":%.4f}\n",
                  hki_bench_coll_name(row->what.coll), hk_dtype_name(row->what.dtype), row->bytes,
                  row->time_us, row->iterations, row->is_inplace ? "true" : "false",
-                 (unsigned long long)row->wrong);
+                 (unsigned long long)row->wrong, took_s);
     (void)fflush(stdout);
 }
 

@@ -5,6 +5,7 @@
 #include "support/hk_test.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -145,6 +146,80 @@ static void what_is_not_a_line_of_the_table_is_skipped(void **state)
     hki_vs_fini(&table);
 }
 
+/** A line with the time that its case took. */
+static void add_turn(hki_vs_table_t *table, int system, double us, double took_s)
+{
+    char line[200];
+
+    (void)snprintf(line, sizeof(line),
+                   "{\"coll\":\"reduce\",\"dtype\":\"f32\",\"bytes\":8,\"time_us\":%g,"
+                   "\"took_s\":%g}\n",
+                   us, took_s);
+    add(table, system, line, 1);
+}
+
+static void a_peer_far_from_the_fastest_takes_two_turns(void **state)
+{
+    hki_vs_table_t table = {0};
+    size_t far = 9;
+    size_t spent = 9;
+
+    (void)state;
+    add_turn(&table, HKI_VS_OPENMPI, 3.0, 0.1);
+    add_turn(&table, HKI_VS_OPENMPI, 2.0, 0.1);
+    add_turn(&table, HKI_VS_GLOO, 99.0, 0.1);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_GLOO, 1.0), HKI_VS_ON); // one turn is luck
+    add_turn(&table, HKI_VS_GLOO, 12.5, 0.1);
+    add_turn(&table, HKI_VS_MPICH, 99.0, 0.1);
+    add_turn(&table, HKI_VS_MPICH, 11.5, 0.1); // less than 4 times 3 us
+    add_turn(&table, HKI_VS_PRIVATE, 99.0, 0.1);
+    add_turn(&table, HKI_VS_PRIVATE, 99.0, 0.1);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_GLOO, 1.0), HKI_VS_TOO_FAR);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_MPICH, 1.0), HKI_VS_ON);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_OPENMPI, 1.0), HKI_VS_ON);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_PRIVATE, 1.0), HKI_VS_ON);
+    hki_vs_short(&table, 3, 1.0, &far, &spent);
+    assert_int_equal(far, 1);
+    assert_int_equal(spent, 0);
+    hki_vs_short(&table, 2, 1.0, &far, &spent); // it took all that were asked for
+    assert_int_equal(far, 0);
+    hki_vs_fini(&table);
+}
+
+static void who_has_used_up_the_patience_has_had_three_turns(void **state)
+{
+    hki_vs_table_t table = {0};
+    size_t far = 9;
+    size_t spent = 9;
+
+    (void)state;
+    add_turn(&table, HKI_VS_SHARED, 1.0, 5.0);
+    add_turn(&table, HKI_VS_SHARED, 1.0, 5.0);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_SHARED, 10.0), HKI_VS_ON);
+    add_turn(&table, HKI_VS_SHARED, 1.0, 0.0);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_SHARED, 10.0), HKI_VS_SPENT);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_SHARED, 10.5), HKI_VS_ON);
+    hki_vs_short(&table, 5, 10.0, &far, &spent);
+    assert_int_equal(far, 0);
+    assert_int_equal(spent, 1);
+    hki_vs_fini(&table);
+}
+
+static void a_planned_row_is_there_once_and_empty(void **state)
+{
+    const hki_vs_row_t key = {.nranks = 2, .coll = "reduce", .dtype = "f32", .bytes = 8};
+    hki_vs_table_t table = {0};
+
+    (void)state;
+    assert_ok(hki_vs_plan(&table, &key));
+    assert_ok(hki_vs_plan(&table, &key));
+    assert_int_equal(table.count, 1);
+    assert_int_equal(hki_vs_judge(table.rows, HKI_VS_MPICH, 1.0), HKI_VS_ON);
+    add_turn(&table, HKI_VS_MPICH, 1.0, 0.0);
+    assert_int_equal(table.count, 1);
+    hki_vs_fini(&table);
+}
+
 static void wrong_elements_are_added_up_and_turns_are_limited(void **state)
 {
     static const char *const line =
@@ -221,6 +296,9 @@ int main(void)
         cmocka_unit_test(targets_depend_on_ranks_size_collective_and_memory),
         cmocka_unit_test(missed_targets_are_marked_and_counted),
         cmocka_unit_test(what_is_not_a_line_of_the_table_is_skipped),
+        cmocka_unit_test(a_peer_far_from_the_fastest_takes_two_turns),
+        cmocka_unit_test(who_has_used_up_the_patience_has_had_three_turns),
+        cmocka_unit_test(a_planned_row_is_there_once_and_empty),
         cmocka_unit_test(wrong_elements_are_added_up_and_turns_are_limited),
         cmocka_unit_test(the_json_holds_times_and_ratios),
         cmocka_unit_test(a_document_keeps_what_stands_around_the_table),
