@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/options_value.h"
 
 enum {
     HELP_COLUMN = 28, /* where the text of an option starts in --help */
@@ -32,7 +33,9 @@ static void add_words(const hki_option_t *option, hki_text_t *text)
         }
     }
     if (has_limits(option)) {
-        hki_text_add(text, "; %.12g to %.12g", option->min, option->max);
+        char range[HKI_RANGE_BYTES];
+        hki_option_range(option, option->min, option->max, " to ", range);
+        hki_text_add(text, "; %s", range);
     }
     if (option->preset != NULL) {
         hki_text_add(text, "; default %s", option->preset);

@@ -69,13 +69,25 @@ static bool is_outside(const hki_option_t *option, double value)
     return value < low || value > high;
 }
 
+void hki_option_range(const hki_option_t *option, double low, double high, const char *between,
+                      char *text)
+{
+    if (option->kind == HKI_OPTION_DOUBLE) {
+        (void)snprintf(text, HKI_RANGE_BYTES, "%.12g%s%.12g", low, between, high);
+    } else {
+        (void)snprintf(text, HKI_RANGE_BYTES, "%.0f%s%.0f", low, between, high);
+    }
+}
+
 static hk_status_t refuse_range(hki_option_row_t row, const char *word)
 {
+    char range[HKI_RANGE_BYTES];
     double low;
     double high;
 
     limits(row.option, &low, &high);
-    return refuse(row, word, "is not in %.12g..%.12g", low, high);
+    hki_option_range(row.option, low, high, "..", range);
+    return refuse(row, word, "is not in %s", range);
 }
 
 static hk_status_t set_int(hki_option_row_t row, const char *word, void *field)

@@ -203,6 +203,11 @@ static void what_is_refused_is_named_with_its_limit_and_the_way_out(void **state
     assert_refused("-n 99999999999999999999", "hocket demo: --ranks 99999999999999999999 is not in "
                                               "1..1024; say how many, e.g. -n 4");
     assert_refused("-n", "hocket demo: --ranks needs a value N; say how many, e.g. -n 4");
+    assert_refused("--sizes 2T",
+                   "hocket demo: --sizes 2199023255552 is not in 0..1073741824; see hocket demo "
+                   "--help");
+    assert_refused("--bytes 9999999T", "hocket demo: --bytes 9999999T is not in "
+                                       "0..9200000000000000000; see hocket demo --help");
     assert_refused("--rate nan", "hocket demo: --rate nan is not a number; see hocket demo --help");
     assert_refused("--rate 2", "hocket demo: --rate 2 is not in 0..1.5; see hocket demo --help");
     assert_refused(

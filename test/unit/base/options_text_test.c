@@ -13,6 +13,8 @@
 typedef struct values {
     int ranks;
     int color;
+    size_t bytes;
+    double rate;
     bool is_odd;
 } values_t;
 
@@ -34,6 +36,18 @@ static const hki_option_t table[] = {
      .help =
          "a text that is so long that it cannot stand on one line of ninety characters and must "
          "be broken"},
+    {.name = "bytes",
+     .kind = HKI_OPTION_SIZE,
+     .offset = offsetof(values_t, bytes),
+     .arg = "B",
+     .max = 1ULL << 40,
+     .help = "bytes"},
+    {.name = "rate",
+     .kind = HKI_OPTION_DOUBLE,
+     .offset = offsetof(values_t, rate),
+     .arg = "X",
+     .max = 1.5,
+     .help = "rate"},
     {.name = "odd",
      .kind = HKI_OPTION_FLAG,
      .offset = offsetof(values_t, is_odd),
@@ -89,6 +103,8 @@ static void help_shows_default_limits_and_choices(void **state)
     assert_has(&text, "\n  -n, --ranks N             how many; 1 to 1024; default 2\n", true);
     assert_has(&text, "\n      --a-rather-long-option C\n                            a text", true);
     assert_has(&text, "red, green\n", true);
+    assert_has(&text, "bytes; 0 to 1099511627776\n", true);
+    assert_has(&text, "rate; 0 to 1.5\n", true);
     assert_has(&text, "-h, --help", true);
     assert_has(&text, "--odd", false);
     hki_text_fini(&text);
@@ -127,7 +143,7 @@ static void completion_names_options_and_choices(void **state)
 
     (void)state;
     write_completion(&text);
-    assert_has(&text, "--ranks --a-rather-long-option --help", true);
+    assert_has(&text, "--ranks --a-rather-long-option --bytes --rate --help", true);
     assert_has(&text, "--a-rather-long-option) words=\"red green \"", true);
     assert_has(&text, "odd", false);
     assert_has(&text, "unseen", false);
