@@ -12,7 +12,7 @@
  *
  * Progress: operations move while the rank is inside a call (a wait on one communicator moves the
  * others of the process, too), and with opts.progress also while it computes, by a thread of the
- * library's own: one for all communicators of a process (of a rank, with hk_comm_open_threads()). It
+ * library's own: one for all communicators of a process (of a rank of hk_comm_open_threads()). It
  * starts with the first request that is not done when it is handed out, sleeps while none is under
  * way, takes no signals, and ends with the last communicator. HK_USER functions may run on it.
  */

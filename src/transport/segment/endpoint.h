@@ -111,21 +111,20 @@ hki_home_t hki_segment_home(const hki_endpoint_t *ep, int rank);
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
-#define HKI_SEGMENT_OPS(transport_name)                                                           \
-    {                                                                                             \
-        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,           \
-        .peek = hki_segment_peek, .linger = hki_segment_linger, .fetch = hki_segment_fetch,       \
-        .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,                   \
-        .begin_run = hki_segment_begin_run,                                                       \
-        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,           \
-        .announce = hki_segment_announce, .announced = hki_segment_announced,                     \
-        .announced_check = hki_segment_announced_check, .wait = hki_segment_wait,                 \
-        .arm = hki_segment_arm, .blame = hki_segment_blame, .fail = hki_segment_fail,             \
-        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,                       \
-        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,                     \
-        .mem_lend = hki_segment_mem_lend, .group_offer = hki_segment_group_offer,                 \
-        .group_join = hki_segment_group_join, .home = hki_segment_home,                           \
-        .close = hki_segment_close,                                                               \
+#define HKI_SEGMENT_OPS(transport_name)                                                     \
+    {                                                                                       \
+        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,     \
+        .peek = hki_segment_peek, .linger = hki_segment_linger, .fetch = hki_segment_fetch, \
+        .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,             \
+        .begin_run = hki_segment_begin_run, .run_waits_for = hki_segment_run_waits_for,     \
+        .is_direct = hki_segment_is_direct, .announce = hki_segment_announce,               \
+        .announced = hki_segment_announced, .announced_check = hki_segment_announced_check, \
+        .wait = hki_segment_wait, .arm = hki_segment_arm, .blame = hki_segment_blame,       \
+        .fail = hki_segment_fail, .failure = hki_segment_failure,                           \
+        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,             \
+        .mem_free = hki_segment_mem_free, .mem_lend = hki_segment_mem_lend,                 \
+        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,       \
+        .home = hki_segment_home, .close = hki_segment_close,                               \
     }
 
 /* Making the first group of a world. */
