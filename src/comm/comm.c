@@ -80,6 +80,16 @@ void hki_comm_leave_with(hk_comm_t *comm, hk_status_t status)
     hki_comm_leave(comm);
 }
 
+hk_status_t hki_comm_costs(hk_comm_t *comm, hki_coll_t coll, const hki_costs_t **costs_out)
+{
+    const hk_status_t status = hki_parts_cross(&comm->parts, coll, &comm->costs);
+
+    if (status == HK_OK) {
+        *costs_out = &comm->costs;
+    }
+    return status;
+}
+
 static void comm_destroy(hk_comm_t **comm)
 {
     hk_comm_t *c = *comm;
@@ -100,6 +110,7 @@ static void comm_destroy(hk_comm_t **comm)
     hki_p2p_destroy(&c->p2p);
     hki_plans_fini(&c->plans);
     hki_choice_destroy(&c->choice);
+    hki_parts_fini(&c->parts);
     (void)pthread_mutex_destroy(&c->mutex);
     hki_free(c);
     *comm = NULL;
@@ -132,6 +143,7 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
     comm->failure.rank = -1;
     comm->costs = *costs;
     (void)pthread_mutex_init(&comm->mutex, NULL);
+    HKI_TRY(status = hki_parts_init(&comm->parts, ep), fail);
     if (parent != NULL) {
         HKI_TRY(status = hki_choice_copy(parent->choice, &comm->choice), fail);
     } else {

@@ -24,6 +24,7 @@
 #include "comm/choice.h"
 #include "comm/fit.h"
 #include "comm/p2p.h"
+#include "comm/parts.h"
 #include "comm/plan.h"
 #include "comm/progress.h"
 #include "exec/exec.h"
@@ -82,7 +83,8 @@ struct hk_comm {
     int open_timeout_ms;
     hk_order_t order;
     hki_choice_t *choice; /**< owned; forced algorithms, or NULL */
-    hki_costs_t costs;    /**< what the others are chosen by */
+    hki_costs_t costs;    /**< what the others are chosen by; see hki_comm_costs() */
+    hki_parts_t parts;    /**< what costs.far are of */
     hki_engine_t *engine; /**< owned */
     hki_p2p_t *p2p;       /**< owned */
     hki_plans_t plans;
@@ -177,6 +179,11 @@ hk_status_t hki_comm_break(hk_comm_t *comm);
 hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
                             const hki_costs_t *costs, const hk_comm_t *parent, hki_domain_t *domain,
                             hk_comm_t **comm_out);
+
+/** What the algorithms of a collective cost here: comm->costs, which from now on knows what they
+ *  cross. @return HK_OK, HK_ERR_NO_MEMORY */
+HK_NODISCARD hk_status_t hki_comm_costs(hk_comm_t *comm, hki_coll_t coll,
+                                        const hki_costs_t **costs_out);
 
 /** What one run may stage. In all it is best no more than the second-level cache of a core holds;
  *  but parts for many ranks should not become small. */

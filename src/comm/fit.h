@@ -10,8 +10,11 @@
  *     hocket fit 1
  *     common 350 0.12 0.05
  *     all_reduce direct 340.5 0.11 0.04
+ *     cross memory 90 0.029 0
  *
- * A line holds alpha [ns a message], beta [ns a byte] and gamma [ns a byte reduced].
+ * A line holds alpha [ns a message], beta [ns a byte] and gamma [ns a byte reduced]. Lines "cross
+ * cache" and "cross memory" tell what crossing costs more (hki_cross_params_t); without them, that
+ * is the constants'.
  */
 #ifndef HKI_COMM_FIT_H
 #define HKI_COMM_FIT_H
@@ -32,8 +35,14 @@ void hki_fit_preset(const char *transport, int nranks, hki_costs_t *costs);
  */
 int hki_fit_parse(const char *text, hki_costs_t *costs_out);
 
-/** The text of a file. @param is_measured  (HKI_ALGOS_MAX,): which algorithms get a line */
-void hki_fit_format(const hki_costs_t *costs, const bool *is_measured, hki_text_t *text);
+/** The text of a file.
+ *  @param is_measured  (HKI_ALGOS_MAX,): which algorithms get a line
+ *  @param is_crossed   (HKI_CROSS_LEVELS,): which levels get one */
+void hki_fit_format(const hki_costs_t *costs, const bool *is_measured, const bool *is_crossed,
+                    hki_text_t *text);
+
+/** "cache", "memory". */
+const char *hki_fit_level_name(int level);
 
 /** Where the file is, whether or not there is one. @return HK_OK, HK_ERR_UNSUPPORTED (no home; no
  *  text is stored) */

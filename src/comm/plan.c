@@ -57,7 +57,7 @@ static bool has_root(hki_coll_t coll)
 }
 
 /** The algorithm of a key: of the call, of the communicator, or the cheapest. */
-static hk_status_t choose(const hk_comm_t *comm, const hki_plan_key_t *key, size_t elem_bytes,
+static hk_status_t choose(hk_comm_t *comm, const hki_plan_key_t *key, size_t elem_bytes,
                           const hki_algo_t **algo_out)
 {
     const hki_coll_t coll = (hki_coll_t)key->coll;
@@ -69,9 +69,14 @@ static hk_status_t choose(const hk_comm_t *comm, const hki_plan_key_t *key, size
         algo = hki_choice_find(comm->choice, coll, block_bytes);
     }
     if (algo == NULL) {
-        *algo_out = hki_algo_choose(coll, &comm->costs, comm->nranks, (double)block_bytes,
-                                    key->order == HK_ORDER_ANY, key->is_vector != 0);
-        return HK_OK;
+        const hki_costs_t *costs = NULL;
+        const hk_status_t status = hki_comm_costs(comm, coll, &costs);
+
+        if (status == HK_OK) {
+            *algo_out = hki_algo_choose(coll, costs, comm->nranks, (double)block_bytes,
+                                        key->order == HK_ORDER_ANY, key->is_vector != 0);
+        }
+        return status;
     }
     if (!algo->is_tree_order && key->order != HK_ORDER_ANY) {
         way_out = "it does not keep the canonical order; ask for order HK_ORDER_ANY";
@@ -246,8 +251,10 @@ static hk_status_t plan_fill(hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t
     hk_status_t status;
 
     if (count == 0) { // nothing to move, but it synchronises
+        const hki_costs_t *costs = NULL;
+        HKI_TRY(status = hki_comm_costs(comm, HKI_COLL_BARRIER, &costs), fail);
         const hki_algo_t *barrier =
-            hki_algo_choose(HKI_COLL_BARRIER, &comm->costs, comm->nranks, 0.0, false, false);
+            hki_algo_choose(HKI_COLL_BARRIER, costs, comm->nranks, 0.0, false, false);
 
         plan->tile_count = 1;
         plan->ntiles = 1;

@@ -25,6 +25,7 @@ typedef struct fit {
     size_t first[HKI_ALGOS_MAX + 1];
     double errors[HKI_ALGOS_MAX];
     bool is_measured[HKI_ALGOS_MAX];
+    bool is_crossed[HKI_CROSS_LEVELS];
     hki_costs_t costs;
 } fit_t;
 
@@ -107,7 +108,7 @@ static hk_status_t store(const fit_t *fit, int nranks)
         return HKI_FAIL(HK_ERR_UNSUPPORTED, "there is no folder to store the costs in: neither "
                                             "XDG_CACHE_HOME nor HOME is an absolute path; set one");
     }
-    hki_fit_format(&fit->costs, fit->is_measured, &text);
+    hki_fit_format(&fit->costs, fit->is_measured, fit->is_crossed, &text);
     HKI_TRY(status = text.is_failed ? HKI_FAIL(HK_ERR_NO_MEMORY, "text of %s", path) : HK_OK, done);
     HKI_TRY(status = hki_folder_create(folder), done);
     HKI_TRY(status = hki_file_put(path, text.data), done);

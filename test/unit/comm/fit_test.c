@@ -38,17 +38,25 @@ static void what_is_written_is_read_back(void **state)
     const int direct = index_of(HKI_COLL_ALL_REDUCE, "direct");
     const int chain = index_of(HKI_COLL_BROADCAST, "chain");
     bool is_measured[HKI_ALGOS_MAX] = {false};
+    const bool is_crossed[HKI_CROSS_LEVELS] = {[HKI_CROSS_MEMORY] = true};
     hki_costs_t costs;
+    hki_costs_t preset;
     hki_costs_t got;
     hki_text_t text = {0};
 
     (void)state;
+    hki_fit_preset("shm", 2, &preset);
     hki_costs_init(&costs, &measured);
     costs.of[direct] = (hki_cost_params_t){1.5, 2.5, 3.5, 0};
     costs.of[chain] = (hki_cost_params_t){4.5, 5.5, 6.5, 0};
     is_measured[direct] = true; // the chain gets no line, so the common costs
-    hki_fit_format(&costs, is_measured, &text);
+    costs.cross[HKI_CROSS_MEMORY] = (hki_cross_params_t){7.5, 8.5};
+    hki_fit_format(&costs, is_measured, is_crossed, &text);
     assert_int_equal(hki_fit_parse(text.data, &got), 0);
+    assert_memory_equal(&got.cross[HKI_CROSS_MEMORY], &costs.cross[HKI_CROSS_MEMORY],
+                        sizeof(got.cross[0]));
+    assert_memory_equal(&got.cross[HKI_CROSS_CACHE], &preset.cross[HKI_CROSS_CACHE],
+                        sizeof(got.cross[0]));
     assert_memory_equal(&got.common, &measured, sizeof(measured));
     assert_memory_equal(&got.of[direct], &costs.of[direct], sizeof(measured));
     assert_memory_equal(&got.of[chain], &measured, sizeof(measured));
