@@ -39,11 +39,11 @@ hk_status_t hki_comm_enter(hk_comm_t *comm)
     if (status != HK_OK) {
         return status;
     }
-    hki_comm_lock(comm);
+    hki_lock_take(&comm->lock);
     if (comm->is_broken) {
         const hk_status_t broken = hki_comm_break(comm);
 
-        (void)pthread_mutex_unlock(&comm->mutex);
+        hki_lock_give(&comm->lock);
         return broken;
     }
     return HK_OK;
@@ -111,7 +111,6 @@ static void comm_destroy(hk_comm_t **comm)
     hki_plans_fini(&c->plans);
     hki_choice_destroy(&c->choice);
     hki_parts_fini(&c->parts);
-    (void)pthread_mutex_destroy(&c->mutex);
     hki_free(c);
     *comm = NULL;
 }
@@ -142,7 +141,6 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
     comm->birth = hki_fork_count();
     comm->failure.rank = -1;
     comm->costs = *costs;
-    (void)pthread_mutex_init(&comm->mutex, NULL);
     HKI_TRY(status = hki_parts_init(&comm->parts, ep), fail);
     if (parent != NULL) {
         HKI_TRY(status = hki_choice_copy(parent->choice, &comm->choice), fail);
@@ -351,7 +349,7 @@ void hk_comm_close(hk_comm_t **comm)
         return; // the parent's; it stays untouched, and so does the memory they share
     }
     hki_domain_leave(c);
-    (void)pthread_mutex_lock(&c->mutex);
+    hki_lock_take(&c->lock);
     if (!c->is_broken) {
         (void)hki_comm_progress(c, true);
         tell_differences(c);
@@ -359,7 +357,7 @@ void hk_comm_close(hk_comm_t **comm)
     fail_unfinished(c);
     hki_engine_cancel(c->engine, HK_ERR_ABORTED);
     hki_p2p_cancel(c->p2p, HK_ERR_ABORTED);
-    (void)pthread_mutex_unlock(&c->mutex);
+    hki_lock_give(&c->lock);
 
     hki_endpoint_t *ep = c->ep;
     comm_destroy(&c);
@@ -432,7 +430,7 @@ void hk_mem_free(hk_comm_t *comm, void *ptr)
     if (ptr == NULL || hki_comm_check(comm) != HK_OK) {
         return;
     }
-    hki_comm_lock(comm);
+    hki_lock_take(&comm->lock);
     comm->ep->ops->mem_free(comm->ep, ptr);
     hki_comm_leave(comm);
 }

@@ -7,7 +7,7 @@
  * from repeat.c to the executor. Sends and receives go through p2p.c, next to the executor, on
  * lanes of their own.
  *
- * Locks: a communicator's own mutex is held while a call is inside it, so that a thread that waits
+ * Locks: a communicator's own lock is held while a call is inside it, so that a thread that waits
  * on another communicator of the same domain can make progress here in between. A domain's mutex
  * guards its list; under it communicators are only tried, never waited for. The domain's progress
  * thread (progress.c) does the same.
@@ -21,6 +21,7 @@
 #include <hocket/coll.h>
 #include <hocket/comm.h>
 
+#include "base/lock.h"
 #include "comm/choice.h"
 #include "comm/fit.h"
 #include "comm/p2p.h"
@@ -96,13 +97,12 @@ struct hk_comm {
     hk_request_t *live_requests;
     hki_repeat_t repeats[HKI_COLL_COUNT];
     hki_waiter_t test_waiter; /**< of hk_request_test() calls in a row that moved nothing */
-    pthread_mutex_t mutex;
+    hki_lock_t lock;
     hki_domain_t *domain;
     struct hk_comm *domain_next;
     hk_progress_t progress;        /**< whether the domain's thread may move operations */
     _Atomic bool is_async;         /**< some may be under way whose caller does something else */
     _Atomic uint32_t is_unwatched; /**< see progress.h */
-    _Atomic int callers;           /**< threads that wait for the mutex */
     hki_watch_t watch;             /**< the thread's */
 };
 
@@ -138,7 +138,7 @@ static inline void hki_comm_leave(hk_comm_t *comm)
     if (atomic_load_explicit(&comm->is_async, memory_order_relaxed)) {
         hki_progress_leave(comm);
     } else {
-        (void)pthread_mutex_unlock(&comm->mutex);
+        hki_lock_give(&comm->lock);
     }
 }
 
@@ -148,16 +148,6 @@ static inline void hki_progress_note(hk_comm_t *comm)
     if (comm->progress == HK_PROGRESS_THREAD ||
         (comm->progress == HK_PROGRESS_AUTO && comm->ep->has_spare_cores)) {
         atomic_store_explicit(&comm->is_async, true, memory_order_relaxed);
-    }
-}
-
-/** Lock it, before the progress thread, which may be in it for a round. */
-static inline void hki_comm_lock(hk_comm_t *comm)
-{
-    if (pthread_mutex_trylock(&comm->mutex) != 0) {
-        atomic_fetch_add_explicit(&comm->callers, 1, memory_order_relaxed);
-        (void)pthread_mutex_lock(&comm->mutex);
-        atomic_fetch_sub_explicit(&comm->callers, 1, memory_order_relaxed);
     }
 }
 

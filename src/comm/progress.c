@@ -46,8 +46,7 @@ static void rest(hk_comm_t *comm)
 static bool try_lock(hk_comm_t *comm)
 {
     for (int i = 0; i < TRIES; i++) {
-        if (atomic_load_explicit(&comm->callers, memory_order_relaxed) == 0 &&
-            pthread_mutex_trylock(&comm->mutex) == 0) {
+        if (!hki_lock_is_wanted(&comm->lock) && hki_lock_try(&comm->lock)) {
             return true;
         }
     }
@@ -105,7 +104,7 @@ static void serve(hk_comm_t *comm, rounds_t *rounds)
         rounds->has_moved = true;
         comm->watch.waiter = (hki_waiter_t){0};
     }
-    (void)pthread_mutex_unlock(&comm->mutex);
+    hki_lock_give(&comm->lock);
 }
 
 static void serve_all(hki_domain_t *domain, rounds_t *rounds)
@@ -240,7 +239,7 @@ void hki_progress_leave(hk_comm_t *comm)
     if (!is_busy) {
         rest(comm);
     }
-    (void)pthread_mutex_unlock(&comm->mutex);
+    hki_lock_give(&comm->lock);
     if (!is_busy) {
         return;
     }

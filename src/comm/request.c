@@ -205,7 +205,7 @@ hk_status_t hk_request_wait(hk_request_t **request)
         return status;
     }
     *request = NULL;
-    hki_comm_lock(comm);
+    hki_lock_take(&comm->lock);
     status = hki_request_finish(r, NULL);
     hki_comm_leave(comm);
     return status;
@@ -227,7 +227,7 @@ hk_status_t hk_request_test(hk_request_t **request)
     if (status != HK_OK) {
         return status;
     }
-    hki_comm_lock(comm);
+    hki_lock_take(&comm->lock);
     hki_comm_test(comm, r);
     if (hki_request_is_done(r)) {
         *request = NULL;

@@ -45,14 +45,14 @@ static bool progress_others(hk_comm_t *comm, bool *moved)
         return false;
     }
     for (hk_comm_t *other = domain->first; other != NULL; other = other->domain_next) {
-        if (other == comm || pthread_mutex_trylock(&other->mutex) != 0) {
+        if (other == comm || !hki_lock_try(&other->lock)) {
             continue; // its own thread is in it
         }
         if (!other->is_broken && hki_comm_is_busy(other)) {
             has_work = true;
             *moved |= hki_comm_progress(other, false);
         }
-        (void)pthread_mutex_unlock(&other->mutex);
+        hki_lock_give(&other->lock);
         hki_progress_missed(other);
     }
     (void)pthread_mutex_unlock(&domain->mutex);
