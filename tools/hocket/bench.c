@@ -510,7 +510,7 @@ static hk_status_t run_rank(hki_bench_t *bench, rows_t *rows)
     const size_t bytes = buffer_bytes(bench->values, bench->nranks);
     hk_status_t status = HK_OK;
 
-    hki_fit_load(bench->nranks == 1 ? "local" : "shm", bench->nranks, &bench->costs);
+    HKI_TRY(status = hki_bench_costs(bench), done);
     bench->samples_max = SAMPLES_MAX;
     bench->samples = hki_calloc(SAMPLES_MAX, sizeof(*bench->samples));
     if (bench->samples == NULL) {

@@ -126,6 +126,18 @@ bool hki_bench_case(const hki_bench_t *bench, int coll, size_t bytes, hk_dtype_t
 /** Bytes of the larger buffer of a rank. */
 size_t hki_bench_case_bytes(const hki_bench_case_t *what);
 
+/* bench_parts.c */
+
+/** Set bench->costs: what the communicator chooses by, of all collectives. */
+hk_status_t hki_bench_costs(hki_bench_t *bench);
+/** Do ranks lie in several parts of the machine, at this level of hki_cross_params_t? */
+bool hki_bench_is_divided(const hki_bench_t *bench, int level);
+/** What an algorithm crosses. @param[out] crossings_out  (HKI_CROSS_LEVELS,) */
+hk_status_t hki_bench_crossing(const hki_bench_t *bench, const hki_algo_t *algo,
+                               hki_crossing_t *crossings_out);
+/** Print a line for each level at which there are several parts. */
+void hki_bench_print_parts(const hki_bench_t *bench);
+
 /* bench_data.c: inputs that every rank can compute for every other, and the right answers. */
 
 /** Write this rank's input of a case, other bits for every seed. */

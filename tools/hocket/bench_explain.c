@@ -34,7 +34,19 @@ static hk_status_t measure_all(hki_bench_t *bench, const hki_bench_case_t *what,
     return status;
 }
 
-static void print(const candidates_t *candidates, const char *chosen)
+/** Of what is predicted, what crosses between parts of the machine [us]. */
+static double far_us(const hki_bench_t *bench, const hki_bench_row_t *row)
+{
+    int count = 0;
+    const hki_algo_t *algos = hki_algo_all(&count);
+    const hki_algo_t *algo = hki_algo_find((hki_coll_t)row->what.coll, row->algo);
+    const hki_far_t *far = &bench->costs.far[algo - algos];
+    const double block = (double)(row->what.count * hk_dtype_bytes(row->what.dtype));
+
+    return (far->ns + far->byte_ns * block) / 1e3;
+}
+
+static void print(const hki_bench_t *bench, const candidates_t *candidates, const char *chosen)
 {
     double best_us = candidates->rows[0].time_us;
 
@@ -44,9 +56,9 @@ static void print(const candidates_t *candidates, const char *chosen)
     }
     for (int i = 0; i < candidates->count; i++) {
         const hki_bench_row_t *row = &candidates->rows[i];
-        (void)printf("  %-14s %10zu %-16s %12.2f %12.2f %9.2f  %s\n",
+        (void)printf("  %-14s %10zu %-16s %12.2f %12.2f %12.2f %9.2f  %s\n",
                      hki_bench_coll_name(row->what.coll), row->bytes, row->algo, row->predicted_us,
-                     row->time_us, row->time_us / best_us,
+                     far_us(bench, row), row->time_us, row->time_us / best_us,
                      strcmp(row->algo, chosen) == 0 ? "chosen" : "");
     }
     (void)fflush(stdout);
@@ -67,7 +79,7 @@ static hk_status_t explain_size(hki_bench_t *bench, int coll, size_t bytes,
     HKI_TRY(status = measure_all(bench, &what, candidates), done);
     HKI_TRY(status = hki_bench_measure(bench, &what, &row), done);
     if (bench->rank == 0) {
-        print(candidates, row.algo);
+        print(bench, candidates, row.algo);
     }
 done:
     return status;
@@ -83,9 +95,10 @@ hk_status_t hki_bench_explain(hki_bench_t *bench)
         return HKI_FAIL(HK_ERR_NO_MEMORY, "candidates, %zu bytes", sizeof(*candidates));
     }
     if (bench->rank == 0) {
-        (void)printf("# hocket %s bench --explain: %d ranks\n# %-14s %10s %-16s %12s %12s %9s\n",
-                     hk_version(), bench->nranks, "collective", "bytes", "algorithm",
-                     "predicted us", "measured us", "to best");
+        (void)printf("# hocket %s bench --explain: %d ranks\n", hk_version(), bench->nranks);
+        hki_bench_print_parts(bench);
+        (void)printf("# %-14s %10s %-16s %12s %12s %12s %9s\n", "collective", "bytes", "algorithm",
+                     "predicted us", "of it far us", "measured us", "to best");
         (void)fflush(stdout);
     }
     for (size_t c = 0; c < values->colls.count && status == HK_OK; c++) {

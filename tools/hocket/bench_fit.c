@@ -2,7 +2,8 @@
  * `hocket bench --fit`. Method: every algorithm of every collective is measured at a few sizes. A
  * first least squares over all of them gives the common alpha, beta and gamma of this transport; a
  * second one for each algorithm gives its own alpha, and one factor for its bytes, since the bytes
- * it moves and those it reduces grow together and cannot be told apart.
+ * it moves and those it reduces grow together and cannot be told apart. Where ranks lie in several
+ * parts of the machine, the first one has terms for what crosses; the second takes that as known.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,13 @@
 #include "topo/machine.h"
 
 static const size_t fit_sizes[] = {8, 1024, 16384, 131072, 1048576, HKI_BENCH_FIT_BYTES_MAX};
+
+/** Terms of the first least squares: messages, bytes, bytes reduced; then of each level messages
+ *  and bytes that cross. */
+enum { TERM_CROSS = 3, TERMS = TERM_CROSS + 2 * HKI_CROSS_LEVELS };
+_Static_assert((int)TERMS <= (int)HKI_SOLVE_TERMS_MAX, "raise HKI_SOLVE_TERMS_MAX");
+
+#define OWN_SHARE_MIN 0.1 /* of a time: that much is not of crossing */
 
 enum { SIZES = sizeof(fit_sizes) / sizeof(fit_sizes[0]), PATH_BYTES = 4096 };
 
@@ -33,7 +41,8 @@ typedef struct fit {
 static hk_status_t measure_algo(hki_bench_t *bench, const hki_algo_t *algo, fit_t *fit, size_t *at)
 {
     const size_t sizes = algo->coll == HKI_COLL_BARRIER ? 1 : SIZES;
-    hk_status_t status = HK_OK;
+    hki_crossing_t crossings[HKI_CROSS_LEVELS];
+    hk_status_t status = hki_bench_crossing(bench, algo, crossings);
 
     for (size_t s = 0; s < sizes && status == HK_OK; s++) {
         hki_bench_case_t what;
@@ -45,13 +54,35 @@ static hk_status_t measure_algo(hki_bench_t *bench, const hki_algo_t *algo, fit_
         if (status == HK_OK) {
             const double block = (double)(what.count * hk_dtype_bytes(what.dtype));
             const hki_cost_t cost = algo->cost(bench->nranks, block);
-            fit->rows[(*at)++] = (hki_solve_row_t){
+            hki_solve_row_t *solve = &fit->rows[(*at)++];
+            *solve = (hki_solve_row_t){
                 .terms = {hki_cost_hops(&cost), cost.sent_bytes, cost.reduced_bytes},
                 .time = row.best_us * 1e3, // what others do on this machine only adds to it
             };
+            for (int level = 0; level < HKI_CROSS_LEVELS; level++) {
+                double *terms = solve->terms + TERM_CROSS + 2 * level;
+                terms[0] = hki_crossing_hops(algo, bench->nranks, &crossings[level]);
+                terms[1] = crossings[level].bytes * block;
+            }
         }
     }
     return status;
+}
+
+/** The row of an algorithm's own alpha and bytes, without what crosses. */
+static hki_solve_row_t own_row(const hki_solve_row_t *row, const hki_costs_t *costs)
+{
+    double time = row->time;
+
+    for (int level = 0; level < HKI_CROSS_LEVELS; level++) {
+        const double *terms = row->terms + TERM_CROSS + 2 * level;
+
+        time -= costs->cross[level].alpha_ns * terms[0] + costs->cross[level].beta_ns * terms[1];
+    }
+    return (hki_solve_row_t){.terms = {row->terms[0], costs->common.beta_ns * row->terms[1] +
+                                                          costs->common.gamma_ns * row->terms[2]},
+                             .time = time > OWN_SHARE_MIN * row->time ? time
+                                                                      : OWN_SHARE_MIN * row->time};
 }
 
 /** Both least squares. */
@@ -60,15 +91,18 @@ static void solve(fit_t *fit, int count)
     hki_cost_params_t common;
     double x[HKI_SOLVE_TERMS_MAX];
 
-    (void)hki_solve(fit->rows, fit->first[count], HKI_SOLVE_TERMS_MAX, x);
+    (void)hki_solve(fit->rows, fit->first[count], TERMS, x);
     common = (hki_cost_params_t){.alpha_ns = x[0], .beta_ns = x[1], .gamma_ns = x[2]};
     hki_costs_init(&fit->costs, &common);
+    for (int level = 0; level < HKI_CROSS_LEVELS; level++) {
+        fit->costs.cross[level] = (hki_cross_params_t){.alpha_ns = x[TERM_CROSS + 2 * level],
+                                                       .beta_ns = x[TERM_CROSS + 2 * level + 1]};
+    }
     for (int i = 0; i < count; i++) {
         hki_solve_row_t own[SIZES];
         const size_t n = fit->first[i + 1] - fit->first[i];
         for (size_t s = 0; s < n; s++) {
-            own[s] = fit->rows[fit->first[i] + s];
-            own[s].terms[1] = common.beta_ns * own[s].terms[1] + common.gamma_ns * own[s].terms[2];
+            own[s] = own_row(&fit->rows[fit->first[i] + s], &fit->costs);
         }
         fit->errors[i] = hki_solve(own, n, 2, x);
         fit->costs.of[i] = (hki_cost_params_t){
@@ -88,6 +122,12 @@ static void print(const fit_t *fit, int count)
                  "beta ns/byte", "gamma ns/byte", "error %");
     (void)printf("  %-14s %-14s %12.1f %14.5f %14.5f\n", "common", "-", fit->costs.common.alpha_ns,
                  fit->costs.common.beta_ns, fit->costs.common.gamma_ns);
+    for (int level = 0; level < HKI_CROSS_LEVELS; level++) {
+        if (fit->is_crossed[level]) {
+            (void)printf("  %-14s %-14s %12.1f %14.5f\n", "cross", hki_fit_level_name(level),
+                         fit->costs.cross[level].alpha_ns, fit->costs.cross[level].beta_ns);
+        }
+    }
     for (int i = 0; i < count; i++) {
         (void)printf("  %-14s %-14s %12.1f %14.5f %14.5f %8.0f\n", hki_coll_name(algos[i].coll),
                      algos[i].name, fit->costs.of[i].alpha_ns, fit->costs.of[i].beta_ns,
@@ -137,7 +177,11 @@ hk_status_t hki_bench_fit(hki_bench_t *bench)
     if (bench->rank == 0) {
         (void)printf("# hocket %s bench --fit: %d ranks, %d algorithms, %d sizes\n", hk_version(),
                      bench->nranks, count, (int)SIZES);
+        hki_bench_print_parts(bench);
         (void)fflush(stdout);
+    }
+    for (int level = 0; level < HKI_CROSS_LEVELS; level++) {
+        fit->is_crossed[level] = hki_bench_is_divided(bench, level);
     }
     for (int i = 0; i < count && status == HK_OK; i++) {
         fit->first[i] = at;

@@ -1,7 +1,7 @@
 /*
- * Least squares with coefficients >= 0. Method: with at most three terms there are at most seven
- * sets of terms that may be above zero; solve the normal equations of each, by elimination with
- * pivots, and keep the best solution that has nothing negative.
+ * Least squares with coefficients >= 0. Method: with at most seven terms there are at most 127 sets
+ * of terms that may be above zero; solve the normal equations of each, by elimination with pivots,
+ * and keep the best solution that has nothing negative.
  */
 #include "bench_solve.h"
 

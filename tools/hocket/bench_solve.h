@@ -7,11 +7,11 @@
 
 #include <stddef.h>
 
-enum { HKI_SOLVE_TERMS_MAX = 3 };
+enum { HKI_SOLVE_TERMS_MAX = 7 };
 
 /** One measurement: what it counts, and its time. */
 typedef struct hki_solve_row {
-    double terms[HKI_SOLVE_TERMS_MAX]; /**< messages, bytes, bytes reduced */
+    double terms[HKI_SOLVE_TERMS_MAX]; /**< what is counted */
     double time;                       /**< above 0 */
 } hki_solve_row_t;
 

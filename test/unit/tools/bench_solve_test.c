@@ -15,10 +15,10 @@ static void make_rows(const double *x, hki_solve_row_t *rows)
 {
     for (int i = 0; i < ROWS; i++) {
         const double bytes = pow(8.0, i / 2 + 1);
+        rows[i] = (hki_solve_row_t){.time = 0.0};
         rows[i].terms[0] = i % 2 == 0 ? 1.0 : 6.0;
         rows[i].terms[1] = i % 2 == 0 ? 7.0 * bytes : 2.0 * bytes;
         rows[i].terms[2] = i % 2 == 0 ? 3.0 * bytes : 1.0 * bytes;
-        rows[i].time = 0.0;
         for (int t = 0; t < HKI_SOLVE_TERMS_MAX; t++) {
             rows[i].time += x[t] * rows[i].terms[t];
         }
@@ -47,6 +47,37 @@ static void exact_times_give_back_their_costs(void **state)
         assert_near(x[1], wants[w][1], "beta");
         assert_near(x[2], wants[w][2], "gamma");
     }
+}
+
+static void what_crosses_is_told_from_the_rest(void **state)
+{
+    // two levels: messages and bytes that cross, by algorithm and size
+    static const double want[HKI_SOLVE_TERMS_MAX] = {350.0, 0.12, 0.05, 84.0, 0.02, 90.0, 0.03};
+    static const double shapes[4][4] = {{1, 4, 0, 0}, {6, 2, 3, 1}, {2, 32, 1, 16}, {12, 1, 12, 9}};
+    hki_solve_row_t rows[4 * ROWS];
+    double x[HKI_SOLVE_TERMS_MAX];
+
+    (void)state;
+    for (int i = 0; i < 4 * ROWS; i++) {
+        const double *shape = shapes[i % 4];
+        const double bytes = pow(4.0, i / 4);
+        rows[i] =
+            (hki_solve_row_t){.terms = {1.0 + i % 4, (7.0 - i % 4) * bytes, (1.0 + i % 2) * bytes,
+                                        shape[0], shape[1] * bytes, shape[2], shape[3] * bytes}};
+        for (int t = 0; t < HKI_SOLVE_TERMS_MAX; t++) {
+            rows[i].time += want[t] * rows[i].terms[t];
+        }
+    }
+    assert_near(hki_solve(rows, 4 * ROWS, HKI_SOLVE_TERMS_MAX, x), 0.0, "error");
+    for (int i = 0; i < 4 * ROWS; i++) {
+        double time = 0.0;
+        for (int t = 0; t < HKI_SOLVE_TERMS_MAX; t++) {
+            time += x[t] * rows[i].terms[t];
+        }
+        assert_near(time, rows[i].time, "time");
+    }
+    assert_near(x[3], want[3], "alpha of the first level");
+    assert_near(x[4], want[4], "beta of the first level");
 }
 
 static void small_sizes_count_as_much_as_large_ones(void **state)
@@ -102,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_times_give_back_their_costs),
+        cmocka_unit_test(what_crosses_is_told_from_the_rest),
         cmocka_unit_test(small_sizes_count_as_much_as_large_ones),
         cmocka_unit_test(nothing_becomes_negative),
         cmocka_unit_test(terms_that_grow_together_are_solved_too),
