@@ -223,6 +223,7 @@ void hki_request_post(hk_request_t *request, const hk_coll_opts_t *opts)
 
     op->schedule = plan->schedule;
     op->last_schedule = plan->last;
+    op->brief = plan->brief;
     op->elem_bytes = plan->elem_bytes;
     op->acc_bytes = plan->acc_bytes;
     op->tile_count = plan->tile_count;

@@ -235,6 +235,7 @@ static void plan_destroy(hki_plan_t **plan)
     if (p == NULL) {
         return;
     }
+    hki_brief_destroy(&p->brief);
     if (p->last != p->schedule) {
         hk_schedule_destroy(&p->last);
     }
@@ -275,6 +276,19 @@ fail:
     return status;
 }
 
+/** Calls of few bytes have a shorter form. */
+static hk_status_t abridge(const hk_comm_t *comm, hki_plan_t *plan)
+{
+    const hki_brief_shape_t shape = {.count = (size_t)plan->key.count,
+                                     .elem_bytes = plan->elem_bytes,
+                                     .acc_bytes = plan->acc_bytes,
+                                     .most_bytes = comm->ep->inline_bytes};
+
+    return plan->ntiles == 1 && plan->key.is_vector == 0
+               ? hki_brief_create(plan->schedule, &shape, &plan->brief)
+               : HK_OK;
+}
+
 static hk_status_t plan_create(hk_comm_t *comm, const hki_plan_key_t *key, hki_plan_t **plan_out)
 {
     const hki_coll_t coll = (hki_coll_t)key->coll;
@@ -293,6 +307,7 @@ static hk_status_t plan_create(hk_comm_t *comm, const hki_plan_key_t *key, hki_p
     plan->hears_all = !has_root(coll) || key->count == 0; // a barrier, then
     HKI_TRY(status = choose(comm, key, plan->elem_bytes, &algo), fail);
     HKI_TRY(status = plan_fill(comm, algo, plan), fail);
+    HKI_TRY(status = abridge(comm, plan), fail);
     sign(plan, algo);
     plan->check = check_of(plan, algo, comm->nranks);
     *plan_out = plan;

@@ -30,6 +30,7 @@ typedef struct hki_plan_key {
 typedef struct hki_plan {
     hki_plan_key_t key;
     hk_schedule_t *schedule;
+    hki_brief_t *brief;  /**< of schedule, if it moves few bytes, else NULL; owned */
     hk_schedule_t *last; /**< of the last tile; may be the same object */
     size_t elem_bytes;
     size_t acc_bytes;

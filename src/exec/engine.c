@@ -47,6 +47,8 @@ void hki_engine_destroy(hki_engine_t **engine)
         hki_free(lane->sources);
         hki_free(lane->pieces);
         hki_free(lane->shifts);
+        hki_free(lane->inbox);
+        hki_free(lane->few);
     }
     hki_free(e->bounce);
     hki_free(e->lanes);
@@ -91,6 +93,23 @@ static void *grown(void *old, size_t old_count, size_t count, size_t bytes)
     return array;
 }
 
+/** Room for the messages that a brief run moves at once; nothing in it is kept. */
+static hk_status_t few_grow(hki_engine_t *engine, hki_lane_t *lane, uint32_t count)
+{
+    if (count > lane->few_max) {
+        hki_few_t *few = hki_calloc(count, sizeof(*few));
+
+        if (few == NULL) {
+            return HKI_FAIL(HK_ERR_NO_MEMORY, "executor of rank %d, %u messages", engine->ep->rank,
+                            (unsigned)count);
+        }
+        hki_free(lane->few);
+        lane->few = few;
+        lane->few_max = count;
+    }
+    return HK_OK;
+}
+
 /** Room for this many steps and operands in a lane, whose run may be under way. */
 static hk_status_t lane_grow(hki_engine_t *engine, hki_lane_t *lane, uint32_t steps,
                              uint32_t operands)
@@ -111,10 +130,12 @@ static hk_status_t lane_grow(hki_engine_t *engine, hki_lane_t *lane, uint32_t st
             grown(lane->sources, lane->operand_max, operands, sizeof(*lane->sources));
         hki_source_t *pieces = hki_calloc(operands, sizeof(*pieces));
         uint8_t *shifts = grown(lane->shifts, lane->operand_max, operands, sizeof(*shifts));
+        void *inbox = grown(lane->inbox, lane->operand_max, operands, sizeof(*lane->inbox));
 
+        lane->inbox = inbox != NULL ? inbox : lane->inbox;
         lane->sources = sources != NULL ? sources : lane->sources;
         lane->shifts = shifts != NULL ? shifts : lane->shifts;
-        if (sources == NULL || pieces == NULL || shifts == NULL) {
+        if (sources == NULL || pieces == NULL || shifts == NULL || inbox == NULL) {
             hki_free(pieces);
             return HKI_FAIL(HK_ERR_NO_MEMORY, "executor of rank %d, %u operands", engine->ep->rank,
                             (unsigned)operands);
@@ -123,7 +144,7 @@ static hk_status_t lane_grow(hki_engine_t *engine, hki_lane_t *lane, uint32_t st
         lane->pieces = pieces;
         lane->operand_max = operands;
     }
-    return HK_OK;
+    return few_grow(engine, lane, steps > operands ? steps : operands);
 }
 
 /** Scratch of one kind, all of it at the first use: it cannot move while a run is under way. */
@@ -178,16 +199,9 @@ fail:
     return status;
 }
 
-/** Let the lane stand before its run `lane->run`, if an operation from `op` on has it. */
-static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
+/** Let the lane stand before its run `lane->run`, which is one of this operation's. */
+static void lane_stand(hki_lane_t *lane, hki_op_t *op)
 {
-    while (op != engine->unstarted && lane->run >= op->first_run + op->ntiles) {
-        op = op->next;
-    }
-    if (op == engine->unstarted) {
-        lane->op = NULL;
-        return;
-    }
     const size_t tile = (size_t)(lane->run - op->first_run);
     lane->op = op;
     lane->first = tile * op->tile_count;
@@ -199,6 +213,19 @@ static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
     lane->sent = NULL;
     lane->pending_first = 0;
     lane->pending_count = 0;
+}
+
+/** Let the lane stand before its run `lane->run`, if an operation from `op` on has it. */
+static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
+{
+    while (op != engine->unstarted && lane->run >= op->first_run + op->ntiles) {
+        op = op->next;
+    }
+    if (op == engine->unstarted) {
+        lane->op = NULL;
+        return;
+    }
+    lane_stand(lane, op);
 }
 
 void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
@@ -395,6 +422,8 @@ bool hki_engine_progress(hki_engine_t *engine)
 /** The only operation, of one run: most are. @return false: it must queue */
 static bool start_alone(hki_engine_t *engine, hki_op_t *op)
 {
+    bool moved = false;
+
     if (op->ntiles != 1 ||
         hki_history_make_room(&engine->history, engine->ep, op->op_number) != HK_OK) {
         return false; // a difference that was found is found again in the queue
@@ -403,10 +432,15 @@ static bool start_alone(hki_engine_t *engine, hki_op_t *op)
     engine->head = op;
     engine->tail = op;
     start(engine, op);
-    lane_attach(engine, lane, op);
-    (void)lane_progress(engine, lane);
-    if (engine->agreeing != 0) {
-        (void)agree_all(engine);
+    lane_stand(lane, op);
+    const hk_status_t status = hki_run_steps(engine->ep, lane, &moved);
+    if (status == HK_OK) {
+        run_end(engine, lane);
+        if (engine->agreeing != 0) {
+            (void)agree_all(engine);
+        }
+    } else if (status != HK_IN_PROGRESS) {
+        hki_engine_cancel(engine, status);
     }
     return true;
 }

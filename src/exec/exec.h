@@ -42,11 +42,32 @@ typedef struct hki_blocks {
     const size_t *counts;  /**< (nblocks,) [elements] or NULL */
 } hki_blocks_t;
 
+/** A schedule of few bytes, for one call: see brief.h. */
+typedef struct hki_brief hki_brief_t;
+
+/** The calls a brief schedule is made for: one tile, blocks that follow one another. */
+typedef struct hki_brief_shape {
+    size_t count; /**< elements of every block of IN and OUT */
+    size_t elem_bytes;
+    size_t acc_bytes;
+    size_t most_bytes; /**< of one message: the endpoint's inline_bytes */
+} hki_brief_shape_t;
+
+/**
+ * @param[out] brief_out  NULL if the schedule moves more than that at once; else owned
+ * @return HK_OK, HK_ERR_NO_MEMORY
+ */
+hk_status_t hki_brief_create(const hk_schedule_t *schedule, const hki_brief_shape_t *shape,
+                             hki_brief_t **brief_out);
+/** Accepts a pointer to NULL. */
+void hki_brief_destroy(hki_brief_t **brief);
+
 /** One operation. The caller allocates it (with the request) and keeps it until it is done. */
 typedef struct hki_op {
     struct hki_op *next;                /**< the engine's queue */
     const hk_schedule_t *schedule;      /**< borrowed; built for `tile_count` elements a block */
     const hk_schedule_t *last_schedule; /**< borrowed; of the last tile, which may be shorter */
+    const hki_brief_t *brief; /**< borrowed; of `schedule`, which is all there is; or NULL */
     hki_blocks_t in;
     hki_blocks_t out;
     hki_reduction_t reduction; /**< dtype always; op and the rest where the schedule reduces */

@@ -10,6 +10,7 @@
 
 #include "base/copy.h"
 #include "base/error.h"
+#include "exec/brief.h"
 #include "exec/history.h"
 
 enum { ROW_BYTES = 2048 }; /**< most of a send whose receiver may be woken with the next one's */
@@ -107,8 +108,7 @@ static inline bool is_in_a_row(const hki_lane_t *lane, size_t bytes)
 static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
 {
     const hki_op_t *op = lane->op;
-    const hki_envelope_t envelope = {
-        .op_number = op->op_number, .check = op->announcement.check, .kind = 0};
+    const hki_envelope_t envelope = hki_run_envelope(op);
     view_t view = {NULL, 0, 0};
     uint64_t ticket = 0;
 
@@ -136,9 +136,8 @@ static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     return status;
 }
 
-/** The next message of the run from `peer`, which must be of this operation and `bytes` long. */
-static inline hk_status_t expect(hki_endpoint_t *ep, const hki_lane_t *lane, int peer, size_t bytes,
-                                 hki_message_t *message)
+hk_status_t hki_run_expect(hki_endpoint_t *ep, const hki_lane_t *lane, int peer, size_t bytes,
+                           hki_message_t *message)
 {
     const hki_op_t *op = lane->op;
     const hk_status_t status = ep->ops->peek(ep, lane->stream, peer, message);
@@ -184,7 +183,7 @@ static hk_status_t step_recv(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     if (!step->is_token) {
         view = view_of(lane, &step->dst);
     }
-    hk_status_t status = expect(ep, lane, step->peer, view.bytes, &message);
+    hk_status_t status = hki_run_expect(ep, lane, step->peer, view.bytes, &message);
     if (status != HK_OK) {
         return status;
     }
@@ -280,7 +279,8 @@ static hk_status_t step_reduce(hki_endpoint_t *ep, hki_lane_t *lane, const hki_s
         } else {
             hki_message_t message;
             const size_t unit = operand->is_partial ? op->acc_bytes : op->elem_bytes;
-            const hk_status_t status = expect(ep, lane, operand->peer, dst.length * unit, &message);
+            const hk_status_t status =
+                hki_run_expect(ep, lane, operand->peer, dst.length * unit, &message);
 
             if (status != HK_OK) {
                 return status;
@@ -332,6 +332,9 @@ static hk_status_t step_do(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_
 
 hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
 {
+    if (lane->op->brief != NULL) {
+        return hki_brief_run(ep, lane, moved);
+    }
     const hk_schedule_t *schedule = lane->schedule;
 
     if (!lane->is_begun) {

@@ -42,9 +42,12 @@ typedef struct hki_lane {
     hki_source_t *sources;         /**< (operand_max,) of the current reduce step */
     hki_source_t *pieces;          /**< (operand_max,) the same, of one piece */
     uint8_t *shifts;               /**< (operand_max,) see hki_message_t */
-    char *bounce;                  /**< (HKI_BOUNCE_BYTES,) borrowed from the engine, or NULL */
-    char *tmp;                     /**< (scratch_bytes,) or NULL while no schedule needs it */
-    char *acc;                     /**< (scratch_bytes,) or NULL */
+    unsigned char (*inbox)[HKI_INLINE_BYTES_MAX]; /**< (operand_max,) operands of brief runs */
+    hki_few_t *few; /**< (few_max,) messages that a brief run sends or takes */
+    uint32_t few_max;
+    char *bounce; /**< (HKI_BOUNCE_BYTES,) borrowed from the engine, or NULL */
+    char *tmp;    /**< (scratch_bytes,) or NULL while no schedule needs it */
+    char *acc;    /**< (scratch_bytes,) or NULL */
 } hki_lane_t;
 
 /**
@@ -55,6 +58,17 @@ typedef struct hki_lane {
  *         group's failure
  */
 hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved);
+
+/** What goes with every message of an operation. */
+static inline hki_envelope_t hki_run_envelope(const hki_op_t *op)
+{
+    return (hki_envelope_t){.op_number = op->op_number, .check = op->announcement.check, .kind = 0};
+}
+
+/** The next message of the run from `peer`, which must be of this operation and `bytes` long.
+ *  @return HK_OK, HK_IN_PROGRESS, HK_ERR_MISMATCH, or the group's failure */
+hk_status_t hki_run_expect(hki_endpoint_t *ep, const hki_lane_t *lane, int peer, size_t bytes,
+                           hki_message_t *message);
 
 /** The rank the lane's run waits for a message from, and for nothing else, or -1. */
 int hki_run_awaits(const hki_lane_t *lane);

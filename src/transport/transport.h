@@ -77,6 +77,13 @@ typedef struct hki_envelope {
     uint32_t kind;      /**< for the user (point-to-point protocol); 0 otherwise; < 256 */
 } hki_envelope_t;
 
+/** A message inside its line, at most inline_bytes long: what is sent, or where it is wanted. */
+typedef struct hki_few {
+    int peer;
+    uint32_t bytes;
+    void *data; /**< anything if bytes is 0 */
+} hki_few_t;
+
 typedef struct hki_message {
     hki_envelope_t envelope;
     size_t bytes;        /**< of payload */
@@ -137,6 +144,14 @@ typedef struct hki_endpoint_ops {
     void (*flush)(hki_endpoint_t *ep);
     /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
     hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
+    /** send() of several messages inside their lines, in order, at less cost.
+     *  *sent_out: how many of them went; fewer than count: a stream is full, or the group failed */
+    hk_status_t (*send_few)(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
+                            const hki_few_t *few, int count, int *sent_out);
+    /** peek(), copy and release() of several messages inside their lines, in order, up to the first
+     *  that is not there, or has another envelope or size: peek() tells. @return how many */
+    int (*take_few)(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
+                    const hki_few_t *few, int count);
     /** Wait for some hundreds of nanoseconds for a head of the stream from peer, and nothing else,
      *  as closely as can be; not at all where ranks share cores. @return true: it is there */
     bool (*linger)(hki_endpoint_t *ep, int lane, int peer);

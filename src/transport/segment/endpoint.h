@@ -79,6 +79,11 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
                              uint64_t *ticket_out);
 void hki_segment_flush(hki_endpoint_t *ep);
 hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
+// NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
+hk_status_t hki_segment_send_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
+                                 const hki_few_t *few, int count, int *sent_out);
+int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
+                         const hki_few_t *few, int count);
 bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer);
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
 hk_status_t hki_segment_fetch(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,
@@ -114,6 +119,7 @@ void hki_segment_close(hki_endpoint_t *ep);
 #define HKI_SEGMENT_OPS(transport_name)                                                     \
     {                                                                                       \
         .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,     \
+        .send_few = hki_segment_send_few, .take_few = hki_segment_take_few,                 \
         .peek = hki_segment_peek, .linger = hki_segment_linger, .fetch = hki_segment_fetch, \
         .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,             \
         .begin_run = hki_segment_begin_run, .run_waits_for = hki_segment_run_waits_for,     \
@@ -209,6 +215,8 @@ void hki_segment_ring(const hki_segment_t *seg, int peer);
 void hki_segment_ring_all(const hki_segment_t *seg);
 /** The same for `count` peers. */
 void hki_segment_ring_some(const hki_segment_t *seg, const int *peers, int count);
+/** The same for the receivers of these messages. */
+void hki_segment_ring_few(const hki_segment_t *seg, const hki_few_t *few, int count);
 
 /** Break the group because the memory of `peer` could not be read (errno `error`): usually it died.
  *  May wait a second to find out. @return never HK_OK */

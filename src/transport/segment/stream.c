@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "transport/segment/endpoint.h"
 
@@ -204,9 +205,7 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
     if (bytes <= HKI_INLINE_BYTES_MAX) {
         line->mode = HKI_PAYLOAD_INLINE;
         line->inline_bytes = (uint8_t)bytes;
-        if (bytes != 0) {
-            memcpy(line->payload.inlined, payload, bytes);
-        }
+        hki_copy_few(line->payload.inlined, payload, bytes);
     } else {
         const hk_status_t status = place(seg, lane, payload, bytes, flags, line);
         if (status != HK_OK) {
@@ -316,6 +315,76 @@ void hki_segment_release(hki_endpoint_t *ep, int lane, int peer)
         publish_stream(seg, in, peer);
     }
     hki_segment_show_busy(seg);
+}
+
+/** Write a message into its line, where there is room. */
+static void write_few(hki_segment_t *seg, hki_stream_out_t *out, const hki_envelope_t *envelope,
+                      const hki_few_t *few)
+{
+    const uint64_t number = out->sent + 1;
+    hki_line_t *line = line_of(out->ring, seg->nlines, number);
+
+    line->mode = HKI_PAYLOAD_INLINE;
+    line->inline_bytes = (uint8_t)few->bytes;
+    line->kind = (uint8_t)envelope->kind;
+    line->op_number = envelope->op_number;
+    line->check = envelope->check;
+    hki_copy_few(line->payload.inlined, few->data, few->bytes);
+    atomic_store_explicit(&line->number, number, memory_order_release);
+    out->sent = number;
+    own(line_of(out->ring, seg->nlines, number + 1));
+}
+
+// NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
+hk_status_t hki_segment_send_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
+                                 const hki_few_t *few, int count, int *sent_out)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    hki_stream_out_t *streams = stream_out(seg, lane, 0);
+    int sent = 0;
+
+    *sent_out = 0;
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    while (sent < count && has_room(&streams[few[sent].peer], seg->nlines)) {
+        write_few(seg, &streams[few[sent].peer], envelope, &few[sent]);
+        sent++;
+    }
+    hki_segment_ring_few(seg, few, sent);
+    hki_segment_show_busy(seg);
+    *sent_out = sent;
+    return HK_OK;
+}
+
+int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
+                         const hki_few_t *few, int count)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    hki_stream_in_t *streams = stream_in(seg, lane, 0);
+    int taken = 0;
+
+    for (; taken < count; taken++) {
+        const hki_few_t *wanted = &few[taken];
+        hki_stream_in_t *in = &streams[wanted->peer];
+        const uint64_t number = in->released + 1;
+        const hki_line_t *line = &in->ring[number & (seg->nlines - 1)];
+
+        if (atomic_load_explicit(&line->number, memory_order_acquire) != number ||
+            line->op_number != expected->op_number || line->check != expected->check ||
+            line->mode != HKI_PAYLOAD_INLINE || line->inline_bytes != wanted->bytes) {
+            break;
+        }
+        hki_copy_few(wanted->data, line->payload.inlined, wanted->bytes);
+        in->released = number;
+        if (number - in->published >= seg->nlines / 2) {
+            publish_stream(seg, in, wanted->peer);
+        }
+    }
+    if (taken != 0) {
+        hki_segment_show_busy(seg);
+    }
+    return taken;
 }
 
 static bool is_released(hki_stream_out_t *out, uint64_t ticket)

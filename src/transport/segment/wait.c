@@ -72,6 +72,14 @@ void hki_segment_ring_some(const hki_segment_t *seg, const int *peers, int count
     }
 }
 
+void hki_segment_ring_few(const hki_segment_t *seg, const hki_few_t *few, int count)
+{
+    fence();
+    for (int i = 0; i < count; i++) {
+        ring(seg, few[i].peer);
+    }
+}
+
 void hki_segment_ring_all(const hki_segment_t *seg)
 {
     fence();

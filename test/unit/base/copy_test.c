@@ -30,6 +30,9 @@ static void every_byte_arrives_and_no_other_changes(void **state)
             memcpy(want + LINE + place, from + other, length);
             hki_copy_stream(into + LINE + place, from + other, length);
             assert_memory_equal(into, want, ROOM);
+            memset(into, 0xEE, sizeof(into));
+            hki_copy_few(into + LINE + place, from + other, length);
+            assert_memory_equal(into, want, ROOM);
         }
     }
 }

@@ -78,6 +78,8 @@ typedef struct cluster {
     fake_net_t net;
     fake_endpoint_t eps[NRANKS];
     hki_engine_t *engines[NRANKS];
+    bool is_brief; /**< use brief forms where there are some */
+    int briefs;    /**< operations that have one */
 } cluster_t;
 
 static void cluster_open(cluster_t *c, uint64_t seed)
@@ -91,6 +93,7 @@ static void cluster_open(cluster_t *c, uint64_t seed)
     c->net.dice = hki_random_key(seed, "fake");
     c->net.is_direct = seed % 2 == 1;
     c->net.is_remote = seed % 4 == 1;
+    c->is_brief = seed % 8 < 4;
     for (int r = 0; r < NRANKS; r++) {
         c->eps[r] = fake_endpoint(&c->net, r);
         assert_ok(hki_engine_create(&c->eps[r].base, &opts, &c->engines[r]));
@@ -140,6 +143,7 @@ static void cluster_run(cluster_t *c, hki_op_t *ops, size_t op_count, const char
 typedef struct job {
     hk_schedule_t *schedules[NRANKS];
     hk_schedule_t *lasts[NRANKS];
+    hki_brief_t *briefs[NRANKS];
     int32_t in[NRANKS][COUNT_MAX];
     int32_t kept[NRANKS][COUNT_MAX]; /**< of in */
     int32_t out[NRANKS][COUNT_MAX];
@@ -148,11 +152,18 @@ typedef struct job {
 static void job_post_rank(cluster_t *c, job_t *job, hki_op_t *op, int r, size_t count, size_t tile)
 {
     const uint32_t number = op->op_number;
+    const hki_brief_shape_t shape = {
+        .count = count, .elem_bytes = 4, .acc_bytes = 4, .most_bytes = c->eps[r].base.inline_bytes};
 
     assert_ok(hki_engine_reserve(c->engines[r], job->schedules[r], 4, 4));
+    if (c->is_brief && tile == count) {
+        assert_ok(hki_brief_create(job->schedules[r], &shape, &job->briefs[r]));
+        c->briefs += job->briefs[r] != NULL;
+    }
     *op = (hki_op_t){
         .schedule = job->schedules[r],
         .last_schedule = job->lasts[r],
+        .brief = job->briefs[r],
         .in = {.base = (char *)job->in[r], .stride = count, .count = count},
         .out = {.base = (char *)job->out[r], .stride = count, .count = count},
         .reduction = {.dtype = HK_I32, .op = HK_SUM, .nranks = NRANKS, .scalar = 1.0},
@@ -186,6 +197,7 @@ static void job_init(job_t *job, schedule_fn fn, size_t count, size_t tile, int 
     for (int r = 0; r < NRANKS; r++) {
         job->schedules[r] = fn(r, NRANKS, tile);
         job->lasts[r] = fn(r, NRANKS, last);
+        job->briefs[r] = NULL;
         for (size_t i = 0; i < count; i++) { // each hexadecimal digit counts one rank
             job->in[r][i] = (int32_t)((i + 1 + (size_t)which) % 9 << (4 * r));
             job->kept[r][i] = job->in[r][i];
@@ -199,6 +211,7 @@ static void job_fini(job_t *job)
     for (int r = 0; r < NRANKS; r++) {
         hk_schedule_destroy(&job->schedules[r]);
         hk_schedule_destroy(&job->lasts[r]);
+        hki_brief_destroy(&job->briefs[r]);
     }
 }
 
@@ -225,6 +238,8 @@ static void results_do_not_depend_on_the_order_of_events(void **state)
     const size_t counts[] = {1, 2, 3, 30, 200};
     const size_t tiles[] = {1, 2, 7, 200};
 
+    int briefs = 0;
+
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const size_t count = counts[seed % ARRAY_LEN(counts)];
@@ -247,8 +262,10 @@ static void results_do_not_depend_on_the_order_of_events(void **state)
             job_check(&jobs[j], j != 1, count, where);
             job_fini(&jobs[j]);
         }
+        briefs += c.briefs;
         cluster_close(&c);
     }
+    assert_in_range(briefs, 3 * NRANKS, SEEDS * 3 * NRANKS - 1);
 }
 
 /** Rank 0 posts more operations than may be started at once, before anyone else posts one. */

@@ -198,6 +198,44 @@ static inline hk_status_t fake_announced_check(hki_endpoint_t *ep, int peer, uin
     return status;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
+static inline hk_status_t fake_send_few(hki_endpoint_t *ep, int lane,
+                                        const hki_envelope_t *envelope, const hki_few_t *few,
+                                        int count, int *sent_out)
+{
+    uint64_t ticket = 0;
+    hk_status_t status = HK_OK;
+    int sent = 0;
+
+    while (sent < count && status == HK_OK) {
+        status = fake_send(ep, lane, few[sent].peer, envelope, few[sent].data, few[sent].bytes, 0,
+                           &ticket);
+        sent += status == HK_OK;
+    }
+    *sent_out = sent;
+    return status == HK_IN_PROGRESS ? HK_OK : status;
+}
+
+static inline int fake_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
+                                const hki_few_t *few, int count)
+{
+    hki_message_t message;
+    int taken = 0;
+
+    for (; taken < count && fake_peek(ep, lane, few[taken].peer, &message) == HK_OK; taken++) {
+        if (message.is_remote || message.is_direct || message.bytes != few[taken].bytes ||
+            message.envelope.op_number != expected->op_number ||
+            message.envelope.check != expected->check) {
+            break;
+        }
+        if (message.bytes != 0) {
+            memcpy(few[taken].data, message.payload, message.bytes);
+        }
+        fake_release(ep, lane, few[taken].peer);
+    }
+    return taken;
+}
+
 static inline bool fake_linger(hki_endpoint_t *ep, int lane, int peer)
 {
     (void)ep;
@@ -253,6 +291,8 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
         .send = fake_send,
         .flush = fake_flush,
         .peek = fake_peek,
+        .send_few = fake_send_few,
+        .take_few = fake_take_few,
         .fetch = fake_fetch,
         .release = fake_release,
         .is_consumed = fake_is_consumed,

@@ -82,6 +82,48 @@ static void sends_in_a_row_wake_all_at_the_end(void **state)
     assert_false(is_armed(1));
 }
 
+/** Several messages at once are those that send() and peek() know, one by one. */
+static void few_are_sent_and_taken_as_one_by_one(void **state)
+{
+    const hki_envelope_t envelope = {.op_number = 7, .check = 8, .kind = 9};
+    const hki_envelope_t other = {.op_number = 7, .check = 9, .kind = 9};
+    unsigned char data[2][HKI_INLINE_BYTES_MAX];
+    unsigned char got[2][HKI_INLINE_BYTES_MAX];
+    hki_message_t message;
+    int sent = 0;
+
+    (void)state;
+    open_ranks(3);
+    for (uint32_t bytes = 0; bytes <= HKI_INLINE_BYTES_MAX; bytes++) {
+        const hki_few_t out[] = {{1, bytes, data[0]}, {2, bytes, data[1]}};
+        const hki_few_t in[] = {{0, bytes, got[0]}, {2, bytes, got[1]}};
+
+        fill(data[0], bytes, bytes);
+        fill(data[1], bytes, bytes + 1);
+        arm(2);
+        assert_ok(g_eps[0]->ops->send_few(g_eps[0], 0, &envelope, out, 2, &sent));
+        assert_int_equal(sent, 2);
+        assert_false(is_armed(2));
+        assert_ok(peek(2, 0, &message));
+        assert_int_equal(message.bytes, bytes);
+        assert_true(bytes == 0 || memcmp(message.payload, data[1], bytes) == 0);
+        release(2, 0);
+        assert_int_equal(g_eps[1]->ops->take_few(g_eps[1], 0, &other, in, 2), 0);
+        assert_int_equal(g_eps[1]->ops->take_few(g_eps[1], 0, &envelope, in, 2), 1);
+        assert_memory_equal(got[0], data[0], bytes);
+        assert_int_equal(peek(1, 0, &message), HK_IN_PROGRESS);
+        assert_ok(send_bytes(2, 1, bytes == 0 ? NULL : data[1], bytes, 0));
+        assert_int_equal(g_eps[1]->ops->take_few(g_eps[1], 0, &envelope, &in[1], 1), 1);
+        assert_memory_equal(got[1], data[1], bytes);
+    }
+    for (int i = 0; i < 1000 && sent != 0; i++) { // until the ring is full
+        const hki_few_t out[] = {{1, 8, data[0]}};
+
+        assert_ok(g_eps[0]->ops->send_few(g_eps[0], 0, &envelope, out, 1, &sent));
+    }
+    assert_int_equal(sent, 0);
+}
+
 static void a_full_ring_takes_no_more_until_messages_are_released(void **state)
 {
     hki_message_t message;
@@ -157,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RANKS_TEST(payloads_of_all_sizes_and_ways_arrive),
         RANKS_TEST(sends_in_a_row_wake_all_at_the_end),
+        RANKS_TEST(few_are_sent_and_taken_as_one_by_one),
         RANKS_TEST(a_full_ring_takes_no_more_until_messages_are_released),
         RANKS_TEST(a_direct_source_is_free_once_it_is_released),
         RANKS_TEST(a_run_stages_up_to_half_and_waits_for_readers_of_its_half),
