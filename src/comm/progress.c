@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/comm.h"
+#include "topo/cpus.h"
 #include "transport/segment/futex.h"
 
 enum {
@@ -139,6 +140,7 @@ static void *progress_main(void *argument)
     rounds_t rounds;
     int quiet = 0; // rounds in a row in which nothing moved
 
+    hki_thread_hasten(); // what it does is short, and others wait for it
     rounds.patience = PATIENCE;
     for (;;) {
         const uint32_t heard = atomic_load(&progress->doorbell);

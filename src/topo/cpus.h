@@ -43,4 +43,11 @@ int hki_ranks_per_core(const hki_cpu_mask_t *masks, int nranks, int self);
 /** Would the cores of rank `self` not all be busy if all ranks were? @param masks  as above */
 bool hki_has_spare_cores(const hki_cpu_mask_t *masks, int nranks, int self);
 
+/**
+ * For a thread that sleeps most of the time: ask to be run soon after each waking, also on a core
+ * that another thread computes on, in exchange for short turns (Linux 6.12; before it, nothing
+ * happens). It gets no larger share of the time.
+ */
+void hki_thread_hasten(void);
+
 #endif /* HKI_TOPO_CPUS_H */

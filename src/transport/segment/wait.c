@@ -288,9 +288,11 @@ hk_status_t hki_segment_arm(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
     }
     atomic_store_explicit(&seg->mine->bell, HKI_BELL_ARMED, memory_order_release);
     fence();
-    *bell_out = (hki_bell_t){.word = &seg->mine->bell,
-                             // a suspect is looked at again at once
-                             .value = seg->suspect < 0 ? HKI_BELL_ARMED : HKI_BELL_AWAKE,
-                             .is_private = seg->world->is_private};
+    bell_out->word = &seg->mine->bell;
+    bell_out->value = HKI_BELL_ARMED;
+    bell_out->is_private = seg->world->is_private;
+    if (seg->suspect >= 0) {
+        bell_out->value = HKI_BELL_AWAKE; // no sleep: it is looked at again at once
+    }
     return status;
 }

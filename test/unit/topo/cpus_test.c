@@ -5,7 +5,9 @@
  */
 #include "unit/topo/root.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include "topo/cpus.h"
 
@@ -158,6 +160,29 @@ static void the_noted_mask_is_the_affinity(void **state)
     assert_true((mask.words[cpus[0] / 64] >> (cpus[0] % 64) & 1) == 1);
 }
 
+static void *hasten(void *priority)
+{
+    const int policy = sched_getscheduler(0);
+
+    hki_thread_hasten();
+    hki_thread_hasten();
+    return policy == sched_getscheduler(0) && getpriority(PRIO_PROCESS, 0) == *(int *)priority
+               ? NULL
+               : priority;
+}
+
+static void haste_changes_neither_policy_nor_priority(void **state)
+{
+    int priority = getpriority(PRIO_PROCESS, 0);
+    pthread_t thread;
+    void *what = NULL;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, hasten, &priority), 0);
+    assert_int_equal(pthread_join(thread, &what), 0);
+    assert_null(what);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +195,7 @@ int main(void)
         cmocka_unit_test(ranks_that_share_a_core_are_counted),
         cmocka_unit_test(cores_are_spare_where_ranks_leave_some_free),
         cmocka_unit_test(the_noted_mask_is_the_affinity),
+        cmocka_unit_test(haste_changes_neither_policy_nor_priority),
     };
     return cmocka_run_group_tests_name("topo/cpus", tests, NULL, NULL);
 }

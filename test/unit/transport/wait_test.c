@@ -34,6 +34,47 @@ static void waiting_for_a_closed_peer_fails_but_only_after_its_messages(void **s
     assert_string_equal(hk_last_error(), "rank 2 has closed the communicator");
 }
 
+/** The thread that serves many endpoints: arms, looks, sleeps elsewhere. */
+static void what_a_peer_does_changes_an_armed_bell(void **state)
+{
+    hki_waiter_t waiter = {0};
+    hki_message_t message;
+    hki_bell_t bell;
+
+    (void)state;
+    open_ranks(3);
+    assert_ok(g_eps[0]->ops->arm(g_eps[0], &waiter, 1, &bell));
+    assert_int_equal(*bell.word, bell.value);
+    assert_ok(send_bytes(1, 2, "x", 1, 0)); // not to this rank
+    assert_int_equal(*bell.word, bell.value);
+    assert_ok(send_bytes(1, 0, "x", 1, 0));
+    assert_int_not_equal(*bell.word, bell.value);
+    assert_ok(peek(0, 1, &message));
+    release(0, 1);
+    assert_ok(g_eps[0]->ops->arm(g_eps[0], &waiter, 1, &bell));
+    assert_int_equal(*bell.word, bell.value);
+    (g_eps[2]->ops->fail)(g_eps[2], HK_ERR_ABORTED, 2, "enough"); // not the macro
+    assert_int_not_equal(*bell.word, bell.value);
+    assert_int_equal(g_eps[0]->ops->arm(g_eps[0], &waiter, 1, &bell), HK_ERR_ABORTED);
+    assert_string_equal(hk_last_error(), "enough");
+}
+
+static void arming_finds_who_has_gone_after_one_more_look(void **state)
+{
+    hki_waiter_t waiter = {0};
+    hki_bell_t bell;
+
+    (void)state;
+    open_ranks(2);
+    close_rank(1);
+    do { // as long as it may sleep; a suspect is looked at again without
+        assert_ok(g_eps[0]->ops->arm(g_eps[0], &waiter, 1, &bell));
+    } while (*bell.word == bell.value);
+    const hk_status_t status = g_eps[0]->ops->arm(g_eps[0], &waiter, 1, &bell);
+    assert_int_equal(status, HK_ERR_PEER_FAILED);
+    assert_string_equal(hk_last_error(), "rank 1 has closed the communicator");
+}
+
 static void a_forced_way_of_waiting_is_the_only_one(void **state)
 {
     enum { STEPS = 3000 }; // more than any adaptive way takes before it sleeps
@@ -145,6 +186,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RANKS_TEST(waiting_for_a_closed_peer_fails_but_only_after_its_messages),
+        RANKS_TEST(what_a_peer_does_changes_an_armed_bell),
+        RANKS_TEST(arming_finds_who_has_gone_after_one_more_look),
         RANKS_TEST(a_forced_way_of_waiting_is_the_only_one),
         RANKS_TEST(threads_wait_for_one_another_without_losing_a_wake_up),
     };
