@@ -112,7 +112,8 @@ bool hki_option_is_given(const hki_command_t *command, const hki_parsed_t *parse
  * Refuse a value that only the command itself can judge, in the words of the parser:
  * "hocket train: --mesh data=3 does not divide ...; hint".
  *
- * @param name  name of an option of the table
+ * @param name   name of an option of the table
+ * @param value  NULL: the option as such is refused
  * @return HK_ERR_INVALID_ARG
  */
 hk_status_t hki_option_refuse(const hki_command_t *command, const char *name, const char *value,

@@ -19,15 +19,17 @@ typedef hk_status_t (*setter_t)(hki_option_row_t row, const char *word, void *fi
 hk_status_t hki_option_refuse_v(hki_option_row_t row, const char *value, const char *format,
                                 va_list args)
 {
+    const char *gap = value == NULL ? "" : " ";
     char what[256];
 
     (void)vsnprintf(what, sizeof(what), format, args);
     if (row.option->hint != NULL) {
-        return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket %s: --%s %.160s %s; %s", row.command->name,
-                        row.option->name, value, what, row.option->hint);
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket %s: --%s%s%.160s %s; %s", row.command->name,
+                        row.option->name, gap, value == NULL ? "" : value, what, row.option->hint);
     }
-    return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket %s: --%s %.160s %s; see hocket %s --help",
-                    row.command->name, row.option->name, value, what, row.command->name);
+    return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket %s: --%s%s%.160s %s; see hocket %s --help",
+                    row.command->name, row.option->name, gap, value == NULL ? "" : value, what,
+                    row.command->name);
 }
 
 __attribute__((format(printf, 3, 4))) static hk_status_t refuse(hki_option_row_t row,

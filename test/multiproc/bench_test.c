@@ -182,6 +182,44 @@ static void a_comparison_goes_on_without_peers_and_says_so(void **state)
     assert_non_null(strstr(take_file(json), "\"hocket shared\""));
 }
 
+/** Machines with such a cache are told of by hwloc; without it this is as large as any. */
+static void set_cache(const char *size)
+{
+    char machine[100];
+
+    (void)snprintf(machine, sizeof(machine), "pack:1 l3:1(size=%s) core:4 pu:1", size);
+    assert_int_equal(setenv("HWLOC_SYNTHETIC", machine, 1), 0);
+}
+
+static void cold_buffers_rotate_and_results_stay_right(void **state)
+{
+    const char *const args[] = {
+        "bench",    "-n",     "2",        "--cold", "--colls", "all",
+        "--sizes",  "8,100K", "--iters",  "3",      "--json",  in_folder("cold.json"),
+        "--budget", "0.001",  "--memory", "shared", NULL};
+
+    (void)state;
+    set_cache("128KB");
+    assert_int_equal(job_run(&job, args), 0); // nothing wrong
+    assert_int_equal(unsetenv("HWLOC_SYNTHETIC"), 0);
+    assert_int_equal(job_count(&job, "# cold: inputs and outputs rotate through "), 1);
+    assert_int_equal(job_count(&job, "  all_reduce "), 2);
+    assert_non_null(strstr(take_file(in_folder("cold.json")), "\"cold\":\ttrue"));
+}
+
+static void cold_buffers_that_memory_cannot_hold_are_refused(void **state)
+{
+    const char *const args[] = {"bench", "-n", "2", "--cold", "--sizes", "1T", NULL};
+    const char *const vs[] = {"bench", "--cold", "--vs", "gloo", NULL};
+
+    (void)state;
+    assert_int_equal(job_run(&job, args), 1);
+    assert_true(job_has(&job, "--cold takes "));
+    assert_true(job_has(&job, "start fewer ranks or leave out the largest sizes"));
+    assert_int_equal(job_run(&job, vs), 2);
+    assert_true(job_has(&job, "--cold is for the plain loop, not for --vs"));
+}
+
 static void several_numbers_of_ranks_are_only_for_comparisons(void **state)
 {
     const char *const args[] = {"bench", "--ranks", "2,4", NULL};
@@ -213,6 +251,8 @@ int main(void)
         cmocka_unit_test(check_ends_with_a_count),
         cmocka_unit_test(a_plot_is_drawn),
         cmocka_unit_test(a_comparison_goes_on_without_peers_and_says_so),
+        cmocka_unit_test(cold_buffers_rotate_and_results_stay_right),
+        cmocka_unit_test(cold_buffers_that_memory_cannot_hold_are_refused),
         cmocka_unit_test(several_numbers_of_ranks_are_only_for_comparisons),
     };
 

@@ -114,6 +114,11 @@ static const hki_option_t bench_options[] = {
      .kind = HKI_OPTION_FLAG,
      AT(is_inplace),
      .help = "input and output share memory"},
+    {.name = "cold",
+     .kind = HKI_OPTION_FLAG,
+     AT(is_cold),
+     .help = "buffers that are in no cache: each operation takes others, in memory of four times "
+             "the outermost cache; see above"},
     {.name = "loop",
      .kind = HKI_OPTION_CHOICE,
      AT(loop),
@@ -268,6 +273,10 @@ static const hki_command_t bench_command = {
         "nccl-tests defines them, in 10^9 bytes a second. wrong counts elements, of all ranks, "
         "that "
         "differ in any bit from the reference. The exit status is 1 if there are any.\n\n"
+        "--cold shows what an operation takes whose buffers are in no cache. Inputs are written "
+        "before all operations instead of before each, and each operation takes other places of "
+        "two arenas of twice the outermost cache each, in no order that prefetching sees. Where "
+        "all ranks would take more than half of the memory that is free, it is refused.\n\n"
         "--vs runs the peers that are installed and hocket, with private and with shared memory, "
         "in turn, and prints the median over the turns of each one's median, the ratio of hocket "
         "to the fastest peer, and beside it the ratio that hocket must reach where there is one. "
@@ -507,7 +516,7 @@ static hk_status_t run_mode(hki_bench_t *bench, rows_t *rows)
 /** Everything between the opening of the communicator and its closing. */
 static hk_status_t run_rank(hki_bench_t *bench, rows_t *rows)
 {
-    const size_t bytes = buffer_bytes(bench->values, bench->nranks);
+    const size_t largest = buffer_bytes(bench->values, bench->nranks);
     hk_status_t status = HK_OK;
 
     HKI_TRY(status = hki_bench_costs(bench), done);
@@ -516,8 +525,11 @@ static hk_status_t run_rank(hki_bench_t *bench, rows_t *rows)
     if (bench->samples == NULL) {
         HKI_TRY(status = HKI_FAIL(HK_ERR_NO_MEMORY, "%d samples", SAMPLES_MAX), done);
     }
-    HKI_TRY(status = get_memory(bench, bytes, &bench->in), done);
-    HKI_TRY(status = get_memory(bench, bytes, &bench->out), done);
+    if (bench->values->is_cold) {
+        HKI_TRY(status = hki_bench_cold_plan(bench, largest), done);
+    }
+    HKI_TRY(status = get_memory(bench, bench->arena_bytes + largest, &bench->in), done);
+    HKI_TRY(status = get_memory(bench, bench->arena_bytes + largest, &bench->out), done);
     status = run_mode(bench, rows);
     if (status == HK_OK && bench->rank == 0 && bench->values->json != NULL) {
         status = hki_bench_json_write(bench, rows->row, rows->count);
@@ -548,8 +560,8 @@ static int rank_main(const hki_bench_values_t *values)
     bench.nranks = hk_comm_size(bench.comm);
     if (values->root >= bench.nranks) {
         hk_comm_close(&bench.comm);
-        (void)hki_option_refuse(&bench_command, "root", "", "%d is not a rank of %d", values->root,
-                                bench.nranks);
+        (void)hki_option_refuse(&bench_command, "root", NULL, "%d is not a rank of %d",
+                                values->root, bench.nranks);
         return hki_tool_usage();
     }
     status = run_rank(&bench, &rows);
@@ -593,8 +605,14 @@ static hk_status_t check_values(const hki_bench_values_t *values)
         check_file("markdown", values->markdown) != HK_OK || check_cases(values->cases) != HK_OK) {
         return HK_ERR_INVALID_ARG;
     }
+    if (values->is_cold && (values->peers.count > 0 || values->loop != HKI_BENCH_PLAIN ||
+                            values->is_fit || values->is_lecture || values->is_startup)) {
+        return hki_option_refuse(&bench_command, "cold", NULL,
+                                 "is for the plain loop, not for --vs, --loop fresh, --fit, "
+                                 "--lecture or --startup");
+    }
     if (values->ranks.count > 1 && values->peers.count == 0) {
-        return hki_option_refuse(&bench_command, "ranks", "", "takes one number without --vs");
+        return hki_option_refuse(&bench_command, "ranks", NULL, "takes one number without --vs");
     }
     if (values->nranks > 0 && values->root >= values->nranks) {
         return HKI_FAIL(HK_ERR_INVALID_ARG, "hocket bench: --root %d is not in 0..%d; give a rank",

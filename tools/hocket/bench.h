@@ -59,6 +59,7 @@ typedef struct hki_bench_values {
     const char *cases; /**< as bench_cases.c describes, both forms of each; or NULL */
     int iterations;    /**< 0: by the budget */
     int warmup;
+    bool is_cold;
     double budget_s; /**< time for one line of the table */
     double timeout_s;
     const char *json; /**< or NULL */
@@ -95,14 +96,24 @@ typedef struct hki_bench_row {
     bool is_inplace; /**< which form the times are of */
 } hki_bench_row_t;
 
+/** Places of a buffer, of which each operation takes another; places 1: always the same. */
+typedef struct hki_rotation {
+    size_t stride; /**< from a place to the next [bytes] */
+    size_t places;
+    size_t step;
+    size_t place; /**< the next operation's */
+} hki_rotation_t;
+
 /** A rank that measures. */
 typedef struct hki_bench {
     const hki_bench_values_t *values;
     hk_comm_t *comm; /**< owned by bench.c */
     int rank;
     int nranks;
-    char *in; /**< largest input of all cases */
+    char *in; /**< largest input of all cases; with --cold behind `arena_bytes` of places */
     char *out;
+    size_t arena_bytes; /**< 0: buffers are not rotated */
+    hki_rotation_t rotation;
     double *samples; /**< (samples_max,) */
     size_t samples_max;
     uint64_t seed;          /**< of the inputs now in `in` */
@@ -152,8 +163,10 @@ hk_status_t hki_bench_check(const hki_bench_t *bench, const hki_bench_case_t *wh
 hk_status_t hki_bench_measure(hki_bench_t *bench, const hki_bench_case_t *what,
                               hki_bench_row_t *row_out);
 
-/** Where this rank's input of a case lies. */
+/** Where this rank's input of a case lies, in the next operation. */
 void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what);
+/** And its output. */
+void *hki_bench_output(const hki_bench_t *bench, const hki_bench_case_t *what);
 /** One operation, without any filling or waiting. */
 hk_status_t hki_bench_operate(const hki_bench_t *bench, const hki_bench_case_t *what);
 /** (count,) values become the largest of all ranks. Collective. */
@@ -161,6 +174,19 @@ hk_status_t hki_bench_agree(const hki_bench_t *bench, double *values, size_t cou
 void hki_bench_sort(double *values, size_t count);
 /** The sample below which a share of all (count,) lies. */
 double hki_bench_quantile(const double *sorted, size_t count, double share);
+
+/* bench_cold.c */
+
+/** Places of a buffer in an arena of so many bytes and one buffer. No arena: one place. */
+hki_rotation_t hki_rotation_get(size_t arena_bytes, size_t buffer_bytes);
+/** The place of the next operation. All have their turn before one comes again. */
+void hki_rotation_next(hki_rotation_t *rotation);
+/** Choose bench->arena_bytes by the caches of rank 0's machine. Collective.
+ *  @param largest  bytes of the largest buffer
+ *  @return HK_OK; HK_ERR_NO_MEMORY: it would take more than half of what is free, on all ranks */
+hk_status_t hki_bench_cold_plan(hki_bench_t *bench, size_t largest);
+/** Cut the arenas into places for a case, and write all inputs. */
+void hki_bench_cold_fill(hki_bench_t *bench, const hki_bench_case_t *what);
 
 /* bench_fresh.c */
 

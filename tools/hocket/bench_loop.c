@@ -7,6 +7,8 @@
  *   back to back  barrier, clock, K operations, clock; the sample is the slowest rank's time / K.
  *                 This is the figure of OSU's and NVIDIA's tests, and our `time`.
  *
+ * With --cold each operation has other buffers (bench_cold.c), which are filled before all of them.
+ *
  * K is 1 for operations longer than BATCH_NS, and then both are the same. A last operation on fresh
  * inputs, into an output full of other bits, is checked.
  */
@@ -37,7 +39,8 @@ static buffers_t place(const hki_bench_t *bench, const hki_bench_case_t *what)
 {
     const size_t block = what->count * hk_dtype_bytes(what->dtype);
     const size_t own = (size_t)bench->rank * block;
-    buffers_t at = {bench->in, bench->out};
+    const size_t offset = bench->rotation.place * bench->rotation.stride;
+    buffers_t at = {bench->in + offset, bench->out + offset};
 
     if (bench->is_inplace && what->coll != HKI_BENCH_SEND_RECV) {
         at.in = what->out_blocks > what->in_blocks ? at.out + own : at.out;
@@ -116,6 +119,11 @@ void *hki_bench_input(const hki_bench_t *bench, const hki_bench_case_t *what)
     return place(bench, what).in;
 }
 
+void *hki_bench_output(const hki_bench_t *bench, const hki_bench_case_t *what)
+{
+    return place(bench, what).out;
+}
+
 hk_status_t hki_bench_operate(const hki_bench_t *bench, const hki_bench_case_t *what)
 {
     const buffers_t at = place(bench, what);
@@ -128,18 +136,19 @@ hk_status_t hki_bench_operate(const hki_bench_t *bench, const hki_bench_case_t *
 static hk_status_t sample(hki_bench_t *bench, const hki_bench_case_t *what, int repeat, bool fills,
                           double *ns_out)
 {
-    const buffers_t at = place(bench, what);
     hk_coll_opts_t store;
     const hk_coll_opts_t *opts = call_opts(bench, what, &store);
 
     if (fills) {
         bench->seed++;
-        hki_bench_fill(bench, what, at.in);
+        hki_bench_fill(bench, what, hki_bench_input(bench, what));
     }
     hk_status_t status = hk_barrier(bench->comm, NULL, NULL);
     const uint64_t start = hki_clock_ns();
     for (int i = 0; status == HK_OK && i < repeat; i++) {
+        const buffers_t at = place(bench, what);
         status = operate(bench, what, &at, opts);
+        hki_rotation_next(&bench->rotation);
     }
     *ns_out = (double)(hki_clock_ns() - start);
     return status;
@@ -171,7 +180,8 @@ static hk_status_t collect(hki_bench_t *bench, const hki_bench_case_t *what, int
     hk_status_t status = HK_OK;
 
     for (size_t i = 0; status == HK_OK && i < count; i++) {
-        status = sample(bench, what, repeat, repeat == 1, &bench->samples[i]);
+        status =
+            sample(bench, what, repeat, repeat == 1 && !bench->values->is_cold, &bench->samples[i]);
         bench->samples[i] /= parts * (double)repeat;
     }
     if (status == HK_OK) {
@@ -221,7 +231,7 @@ static hk_status_t warm_up(hki_bench_t *bench, const hki_bench_case_t *what, eff
 
     for (int i = 0; status == HK_OK && i < values->warmup; i++) {
         const uint64_t start = hki_clock_ns();
-        status = sample(bench, what, 1, true, &ns);
+        status = sample(bench, what, 1, !values->is_cold, &ns);
         const double all_ns = (double)(hki_clock_ns() - start);
         cost[0] = ns < cost[0] ? ns : cost[0];
         cost[1] = all_ns < cost[1] ? all_ns : cost[1];
@@ -320,6 +330,9 @@ static hk_status_t plain(hki_bench_t *bench, hki_bench_row_t *row)
     effort_t effort;
     hk_status_t status;
 
+    if (bench->values->is_cold) {
+        hki_bench_cold_fill(bench, what);
+    }
     HKI_TRY(status = warm_up(bench, what, &effort), done);
     const size_t singles = (size_t)effort.singles;
     HKI_TRY(status = collect(bench, what, 1, singles), done);
@@ -347,6 +360,7 @@ hk_status_t hki_bench_measure(hki_bench_t *bench, const hki_bench_case_t *what,
     hki_bench_row_t row = {.what = *what, .bytes = hki_bench_case_bytes(what)};
     hk_status_t status;
 
+    bench->rotation = hki_rotation_get(0, 0);
     HKI_TRY(status = predict(bench, &row), done);
     if (bench->values->loop == HKI_BENCH_FRESH) {
         HKI_TRY(status = hki_bench_fresh(bench, &row), done);

@@ -19,6 +19,10 @@ void hki_bench_print_head(const hki_bench_t *bench)
                  values->is_inplace ? ", in place" : "",
                  values->order == HK_ORDER_ANY ? "any" : "tree",
                  values->algo != NULL ? values->algo : "chosen");
+    if (bench->arena_bytes > 0) {
+        (void)printf("# cold: inputs and outputs rotate through %.1f MiB each, on each rank\n",
+                     (double)bench->arena_bytes / (1 << 20));
+    }
     (void)printf("# time: median of K operations back to back / K; p50, p99, min: one operation "
                  "after a barrier; slowest rank\n");
     (void)printf("# %-14s %10s %8s %9s %-9s %-12s %9s %9s %9s %9s %9s %7s %7s %6s\n", "collective",
@@ -93,6 +97,7 @@ static char *make_text(const hki_bench_t *bench, const hki_bench_row_t *rows, si
     is_ok = is_ok && cJSON_AddStringToObject(root, "memory",
                                              values->memory == 0 ? "private" : "shared") != NULL;
     is_ok = is_ok && cJSON_AddBoolToObject(root, "in_place", values->is_inplace) != NULL;
+    is_ok = is_ok && cJSON_AddBoolToObject(root, "cold", values->is_cold) != NULL;
     is_ok = is_ok && cJSON_AddStringToObject(
                          root, "order", values->order == HK_ORDER_ANY ? "any" : "tree") != NULL;
     cJSON *array = cJSON_AddArrayToObject(root, "rows");
