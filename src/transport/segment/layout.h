@@ -115,7 +115,7 @@ typedef struct hki_head {
     char failure_text[HKI_FAILURE_TEXT_BYTES];
     _Atomic uint32_t left; /**< ranks that will never touch this memory again */
     unsigned char pad2[HKI_LINE_BYTES - 4];
-    unsigned char note[HKI_NOTE_BYTES]; /**< see hki_endpoint_t; written before others know of it */
+    unsigned char note[HKI_NOTE_BYTES]; /**< see hki_endpoint_t; written before all have joined */
 } hki_head_t;
 
 /** Offsets from the start of a group's memory. */

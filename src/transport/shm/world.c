@@ -194,6 +194,8 @@ static hk_status_t fill(const hki_shm_job_t *job, const hki_shm_person_t *people
     control->reach = control->heaps + (uint64_t)job->nranks * sizeof(hki_heap_row_t);
     control->homes = control->reach + (uint64_t)job->nranks * sizeof(_Atomic uint32_t);
     control->pids = control->homes + (uint64_t)job->nranks * sizeof(hki_home_t);
+    hki_group_shape_t shape = job->shape;
+    shape.note_bytes = 0; // rank 0, which may be another, tells all
     int *pids = (void *)((char *)control + control->pids);
     hki_token_t *tokens = (void *)((char *)control + control->tokens);
     for (int rank = 0; rank < job->nranks; rank++) {
@@ -202,7 +204,7 @@ static hk_status_t fill(const hki_shm_job_t *job, const hki_shm_person_t *people
     }
     hki_heaps_place(people, job->nranks, first + (uint64_t)job->nranks * arena_bytes,
                     (void *)((char *)control + control->heaps));
-    hki_group_init((char *)control + first, &job->shape);
+    hki_group_init((char *)control + first, &shape);
     (void)munmap(control, bytes);
     return HK_OK;
 }
@@ -329,7 +331,8 @@ static void note_home(const hki_shm_job_t *job, shm_world_t *shm)
     shm->common.homes = homes;
 }
 
-/** Give this rank its arena; rank 0 has the first group at the start of it. */
+/** Give this rank its arena; rank 0 has the first group at the start of it, and tells all what it
+ *  has to say. */
 static hk_status_t take_arena(const hki_shm_job_t *job, shm_world_t *shm)
 {
     const control_t *control = (const void *)shm->common.base;
@@ -343,6 +346,10 @@ static hk_status_t take_arena(const hki_shm_job_t *job, shm_world_t *shm)
         uint64_t group = 0;
         status = hki_world_get(&shm->common, layout.bytes, 0, &group);
         HKI_ASSERT(status != HK_OK || group == first);
+        if (status == HK_OK && job->shape.note_bytes > 0) { // others read it when all have joined
+            hki_head_t *head = (void *)(shm->common.base + first);
+            memcpy(head->note, job->shape.note, job->shape.note_bytes);
+        }
     }
     return status;
 }
