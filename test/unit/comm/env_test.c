@@ -187,22 +187,28 @@ static void variables_override_defaults_only(void **state)
     set("HOCKET_ORDER", "any");
     set("HOCKET_SEGMENT", "4M");
     set("HOCKET_SPIN", "0");
+    set("HOCKET_PROGRESS", "thread");
     assert_ok(hki_env_options(&opts));
     assert_int_equal(opts.timeout_ms, 7000);
     assert_int_equal(opts.open_timeout_ms, -1);
     assert_int_equal(opts.order, HK_ORDER_ANY);
     assert_int_equal(opts.segment_bytes, 4 << 20);
     assert_int_equal(opts.spin, 0);
+    assert_int_equal(opts.progress, HK_PROGRESS_THREAD);
     opts = hk_comm_opts_default();
+    set("HOCKET_PROGRESS", "auto");
     set("HOCKET_TIMEOUT", "0.25");
     set("HOCKET_OPEN_TIMEOUT", "1000000.000");
     assert_ok(hki_env_options(&opts));
     assert_int_equal(opts.timeout_ms, 250);
+    assert_int_equal(opts.progress, HK_PROGRESS_AUTO);
     assert_int_equal(opts.open_timeout_ms, 1000000000);
     opts = hk_comm_opts_default();
     opts.timeout_ms = 50;
     opts.segment_bytes = 100;
+    opts.progress = HK_PROGRESS_THREAD;
     assert_ok(hki_env_options(&opts));
+    assert_int_equal(opts.progress, HK_PROGRESS_THREAD);
     assert_int_equal(opts.timeout_ms, 50);
     assert_int_equal(opts.segment_bytes, 100);
 }
@@ -210,10 +216,12 @@ static void variables_override_defaults_only(void **state)
 static void malformed_options_are_named(void **state)
 {
     static const char *const wrong[][2] = {
-        {"HOCKET_TIMEOUT", "soon"}, {"HOCKET_TIMEOUT", "-2"},          {"HOCKET_ORDER", "none"},
-        {"HOCKET_SEGMENT", "4X"},   {"HOCKET_SEGMENT", "0"},           {"HOCKET_SEGMENT", "-1"},
-        {"HOCKET_SPIN", "4"},       {"HOCKET_TIMEOUT", "99999999999"}, {"HOCKET_TIMEOUT", "."},
-        {"HOCKET_TIMEOUT", "1.5s"}, {"HOCKET_TIMEOUT", "1e3"}};
+        {"HOCKET_TIMEOUT", "soon"}, {"HOCKET_TIMEOUT", "-2"},
+        {"HOCKET_ORDER", "none"},   {"HOCKET_SEGMENT", "4X"},
+        {"HOCKET_SEGMENT", "0"},    {"HOCKET_SEGMENT", "-1"},
+        {"HOCKET_SPIN", "4"},       {"HOCKET_TIMEOUT", "99999999999"},
+        {"HOCKET_TIMEOUT", "."},    {"HOCKET_TIMEOUT", "1.5s"},
+        {"HOCKET_TIMEOUT", "1e3"},  {"HOCKET_PROGRESS", "always"}};
 
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         hk_comm_opts_t opts = hk_comm_opts_default();
