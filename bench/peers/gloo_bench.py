@@ -4,8 +4,9 @@
 usage: gloo_bench.py RANKS COLLECTIVE:DTYPE:BYTES[,...] SECONDS
 
 The same loop, the same effort, the same lines as mpi_bench.c, whose head comment describes them.
-Torch is imported once, then the ranks are forked; they are pinned one a core where there are enough cores. Where
-torch offers an operation with one tensor and with a list of tensors, the first that works counts.
+Torch is imported once, then the ranks are forked; they are pinned one a core where there are enough
+cores. Where torch offers an operation with one tensor and with a list of tensors, the first that
+works counts.
 """
 import json
 import os

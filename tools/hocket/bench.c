@@ -295,7 +295,8 @@ static const hki_command_t bench_command = {
         "--check measures and reports: all_reduce slower than reduce and broadcast, all_gather "
         "slower than gather and broadcast, barrier slower than an all_reduce of 8 bytes, a time "
         "that falls with the size, or grows by more than 1.5 times the ratio of two neighbouring "
-        "sizes. What is found is measured again twice, and counts if it is found each time by "
+        "sizes, times what a byte of a plain copy then costs more, since data leave the caches. "
+        "What is found is measured again twice, and counts if it is found each time by "
         "more than the noise. The exit status is then 1.\n\n"
         "--fit measures, for this number of ranks, what a message, a byte and the sum of a byte "
         "cost, for each algorithm, and stores it in $XDG_CACHE_HOME/hocket or ~/.cache/hocket; "
@@ -463,6 +464,7 @@ static size_t buffer_bytes(const hki_bench_values_t *values, int nranks)
     for (size_t s = 0; s < values->sizes.count && values->cases == NULL; s++) {
         most = values->sizes.value[s] > most ? values->sizes.value[s] : most;
     }
+    most *= values->is_check ? 2 : 1; // hki_bench_copy()
     return most + (size_t)nranks * 8; // small sizes are rounded up to an element for each rank
 }
 

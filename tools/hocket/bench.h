@@ -18,8 +18,8 @@
 enum { HKI_BENCH_SEND_RECV = HKI_COLL_COUNT };
 
 /** Collectives and element types as choices of options: all of them, in their order. */
-#define HKI_BENCH_COLL_CHOICE(name, text)                text "|"
-#define HKI_BENCH_COLLS                                  HKI_COLL_MAP(HKI_BENCH_COLL_CHOICE) "send_recv"
+#define HKI_BENCH_CHOICE(name, text)                     text "|"
+#define HKI_BENCH_COLLS                                  HKI_COLL_MAP(HKI_BENCH_CHOICE) "send_recv"
 #define HKI_BENCH_DTYPE_CHOICE(name, value, bytes, text) text "|"
 #define HKI_BENCH_DTYPES                                 HK_DTYPE_MAP(HKI_BENCH_DTYPE_CHOICE)
 
@@ -89,6 +89,8 @@ typedef struct hki_bench_row {
     double best_us;                /**< the quickest of what `time_us` is the median of */
     double noise_us;               /**< between the quartiles of what `time_us` is the median of */
     double predicted_us;           /**< 0: not known */
+    double copy_us;                /**< with --check: all ranks copy so many bytes; 0: not known */
+    double double_copy_us;         /**< with --check: twice as many */
     double algbw, busbw;           /**< [GB/s], 10^9 */
     uint64_t wrong;                /**< elements, of all ranks */
     int iterations;
@@ -192,6 +194,12 @@ void hki_bench_cold_fill(hki_bench_t *bench, const hki_bench_case_t *what);
 
 /** The loop that the peers' drivers have too; fills in the times. Collective. */
 hk_status_t hki_bench_fresh(hki_bench_t *bench, hki_bench_row_t *row);
+
+/* bench_copy.c */
+
+/** What plain memory can do: all ranks copy `bytes` at once from input to output, again and again.
+ *  Collective. @param[out] us_out  median over runs of the slowest rank's time, as `time_us` is */
+hk_status_t hki_bench_copy(hki_bench_t *bench, size_t bytes, double *us_out);
 
 /* bench_check.c */
 

@@ -11,7 +11,7 @@ typedef enum hki_finding_kind {
     HKI_FINDING_PARTS,   /**< row 0 is slower than rows 1 and 2 together */
     HKI_FINDING_BARRIER, /**< row 0, a barrier, is slower than row 1 */
     HKI_FINDING_FALL,    /**< row 1 is larger than row 0, and quicker */
-    HKI_FINDING_JUMP,    /**< row 1 takes longer than its size explains */
+    HKI_FINDING_JUMP,    /**< row 1 takes longer than its size and memory explain */
 } hki_finding_kind_t;
 
 /** Which rows contradict each other. */

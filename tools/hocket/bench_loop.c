@@ -9,7 +9,8 @@
  *
  * With --cold each operation has other buffers (bench_cold.c), which are filled before all of them.
  *
- * K is 1 for operations longer than BATCH_NS, and then both are the same. A last operation on fresh
+ * K is 1 for operations longer than BATCH_NS, and then both are the same; but not with --check, which
+ * compares sizes with each other. A last operation on fresh
  * inputs, into an output full of other bits, is checked.
  */
 #include <math.h>
@@ -241,9 +242,10 @@ static hk_status_t warm_up(hki_bench_t *bench, const hki_bench_case_t *what, eff
     }
     const double half_ns = values->budget_s * 0.5e9;
     const int batch = clamp(BATCH_NS / (cost[0] + 1.0), 1, BATCH_MAX);
-    effort_out->batch = batch;
+    // --check compares sizes: all must be measured in the same way
+    effort_out->batch = values->is_check && batch < 2 ? 2 : batch;
     effort_out->singles = clamp(half_ns / (cost[1] + 1.0), SAMPLES_MIN, most);
-    effort_out->batches = clamp(half_ns / (cost[0] * batch + 1.0), SAMPLES_MIN, most);
+    effort_out->batches = clamp(half_ns / (cost[0] * effort_out->batch + 1.0), SAMPLES_MIN, most);
     if (values->iterations > 0) {
         effort_out->singles = clamp(values->iterations, 1, most);
         effort_out->batches = effort_out->singles;
@@ -323,6 +325,17 @@ static hk_status_t predict(const hki_bench_t *bench, hki_bench_row_t *row)
     return HK_OK;
 }
 
+/** What memory does with as many bytes, for the judgement of jumps. */
+static hk_status_t copy(hki_bench_t *bench, hki_bench_row_t *row)
+{
+    hk_status_t status = hki_bench_copy(bench, row->bytes, &row->copy_us);
+
+    if (status == HK_OK) {
+        status = hki_bench_copy(bench, 2 * row->bytes, &row->double_copy_us);
+    }
+    return status;
+}
+
 /** The two ways of the head comment. */
 static hk_status_t plain(hki_bench_t *bench, hki_bench_row_t *row)
 {
@@ -368,6 +381,9 @@ hk_status_t hki_bench_measure(hki_bench_t *bench, const hki_bench_case_t *what,
         HKI_TRY(status = plain(bench, &row), done);
     }
     HKI_TRY(status = verify(bench, what, &row.wrong), done);
+    if (bench->values->is_check && row.bytes > 0) {
+        HKI_TRY(status = copy(bench, &row), done);
+    }
     row.algbw = row.time_us > 0.0 ? (double)row.bytes / (row.time_us * 1e3) : 0.0;
     row.busbw = row.algbw * bus_factor(what->coll, bench->nranks);
     *row_out = row;

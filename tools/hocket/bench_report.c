@@ -60,13 +60,21 @@ static bool add_row(cJSON *array, const hki_bench_row_t *row)
         const char *name;
         double value;
     } numbers[] = {
-        {"bytes", (double)row->bytes},    {"count", (double)row->what.count},
-        {"root", (double)row->what.root}, {"time_us", row->time_us},
-        {"p50_us", row->p50_us},          {"p99_us", row->p99_us},
-        {"min_us", row->min_us},          {"predicted_us", row->predicted_us},
-        {"algbw_gbs", row->algbw},        {"busbw_gbs", row->busbw},
-        {"wrong", (double)row->wrong},    {"iterations", (double)row->iterations},
+        {"bytes", (double)row->bytes},
+        {"count", (double)row->what.count},
+        {"root", (double)row->what.root},
+        {"time_us", row->time_us},
+        {"p50_us", row->p50_us},
+        {"p99_us", row->p99_us},
+        {"min_us", row->min_us},
+        {"predicted_us", row->predicted_us},
+        {"algbw_gbs", row->algbw},
+        {"busbw_gbs", row->busbw},
+        {"wrong", (double)row->wrong},
+        {"iterations", (double)row->iterations},
         {"batch", (double)row->batch},
+        {"copy_us", row->copy_us},
+        {"double_copy_us", row->double_copy_us},
     };
     cJSON *object = cJSON_CreateObject();
     bool is_ok = cJSON_AddItemToArray(array, object) != 0;
