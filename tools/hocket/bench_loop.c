@@ -9,8 +9,8 @@
  *
  * With --cold each operation has other buffers (bench_cold.c), which are filled before all of them.
  *
- * K is 1 for operations longer than BATCH_NS, and then both are the same; but not with --check, which
- * compares sizes with each other. A last operation on fresh
+ * K is 1 for operations longer than BATCH_NS, and then both are the same; but not with --check,
+ * which compares sizes with each other. A last operation on fresh
  * inputs, into an output full of other bits, is checked.
  */
 #include <math.h>
