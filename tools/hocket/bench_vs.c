@@ -24,7 +24,7 @@
 #include "topo/memory.h"
 
 #define START_S 60.0 /* for starting a system, at most */
-#define CASE_S  20.0 /* for a case, at most; what the budget does not limit: 3 huge operations */
+#define CASE_S  40.0 /* for a case, at most; what the budget does not limit: 3 huge operations */
 
 enum {
     MARKDOWN_WIDTH = 100,
