@@ -59,9 +59,9 @@ typedef struct hk_comm_opts {
     hk_order_t order;    /**< default HK_ORDER_TREE */
     const char *algo;    /**< forced algorithms, "all_reduce:0-8K=direct,8K-=halving"; borrowed;
                                NULL (default): HOCKET_ALGO, else chosen by cost */
-    size_t segment_bytes;   /**< staging memory per rank [bytes]; 0 (default): 2 MiB, 1 MiB for more
+    size_t segment_bytes; /**< staging memory per rank [bytes]; 0 (default): 2 MiB, 896 KiB for more
                                than 64 ranks */
-    int spin;               /**< waiting: -1 (default): spin only while ranks here <= cores;
+    int spin;             /**< waiting: -1 (default): spin only while ranks here <= cores;
                                0: never; 1: always; 2: only yields; 3: only sleeps */
     hk_progress_t progress; /**< default HK_PROGRESS_NONE. Environment: HOCKET_PROGRESS */
 } hk_comm_opts_t;

@@ -80,6 +80,7 @@ static void add_schedule(const hk_schedule_t *schedule, hki_footprint_t *footpri
             add_message(&copied, step, scale);
         }
     }
+    footprint->is_cast = footprint->is_cast && hki_schedule_is_cast(schedule);
     raise_staged(&footprint->staged, &staged);
     raise_staged(&footprint->copied, &copied);
     footprint->tmp_elements =
@@ -114,6 +115,7 @@ static hk_status_t measure(const hki_algo_t *algo, int nranks, hki_footprint_t *
 {
     const int step = nranks / SAMPLED_RANKS + 1;
 
+    footprint->is_cast = nranks > 2 && step == 1;
     for (int r = 0; r < nranks; r += step) {
         const hk_status_t status = add_rank(algo, nranks, r, footprint);
 

@@ -10,7 +10,7 @@
 
 enum {
     SEGMENT_BYTES_FEW = 2 << 20,
-    SEGMENT_BYTES_MANY = 1 << 20,
+    SEGMENT_BYTES_MANY = 896 << 10,
     FEW_RANKS = 64,
     PAGE_BYTES = 4096,
     LANE_PAGES = 2, /**< a lane's memory has two halves of whole pages */

@@ -244,6 +244,21 @@ static void plan_destroy(hki_plan_t **plan)
     *plan = NULL;
 }
 
+/** A call with nothing to move still synchronises: by a barrier. */
+static hk_status_t barrier_for(hk_comm_t *comm, hki_coll_t coll, const hki_algo_t **algo)
+{
+    const hki_costs_t *costs = NULL;
+
+    if (coll == HKI_COLL_BARRIER) {
+        return HK_OK;
+    }
+    const hk_status_t status = hki_comm_costs(comm, HKI_COLL_BARRIER, &costs);
+    if (status == HK_OK) {
+        *algo = hki_algo_choose(HKI_COLL_BARRIER, costs, comm->nranks, 0.0, false, false);
+    }
+    return status;
+}
+
 /** Cut the call into tiles and build the schedules. */
 static hk_status_t plan_fill(hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t *plan)
 {
@@ -251,15 +266,10 @@ static hk_status_t plan_fill(hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t
     size_t largest = 0;
     hk_status_t status;
 
-    if (count == 0) { // nothing to move, but it synchronises
-        const hki_costs_t *costs = NULL;
-        HKI_TRY(status = hki_comm_costs(comm, HKI_COLL_BARRIER, &costs), fail);
-        const hki_algo_t *barrier =
-            hki_algo_choose(HKI_COLL_BARRIER, costs, comm->nranks, 0.0, false, false);
-
+    if (count == 0) {
         plan->tile_count = 1;
         plan->ntiles = 1;
-        status = build(comm, barrier, plan, 0, &plan->schedule);
+        status = build(comm, algo, plan, 0, &plan->schedule);
         plan->last = plan->schedule;
         return status;
     }
@@ -277,16 +287,23 @@ fail:
 }
 
 /** Calls of few bytes have a shorter form. */
-static hk_status_t abridge(const hk_comm_t *comm, hki_plan_t *plan)
+static hk_status_t abridge(const hk_comm_t *comm, const hki_algo_t *algo, hki_plan_t *plan)
 {
+    hki_footprint_t need;
+
+    if (plan->ntiles != 1 || plan->key.is_vector != 0) {
+        return HK_OK;
+    }
+    const hk_status_t status = hki_footprint(algo, comm->nranks, &need);
+    if (status != HK_OK) {
+        return status;
+    }
     const hki_brief_shape_t shape = {.count = (size_t)plan->key.count,
                                      .elem_bytes = plan->elem_bytes,
                                      .acc_bytes = plan->acc_bytes,
-                                     .most_bytes = comm->ep->inline_bytes};
-
-    return plan->ntiles == 1 && plan->key.is_vector == 0
-               ? hki_brief_create(plan->schedule, &shape, &plan->brief)
-               : HK_OK;
+                                     .most_bytes = comm->ep->inline_bytes,
+                                     .is_cast = need.is_cast};
+    return hki_brief_create(plan->schedule, &shape, &plan->brief);
 }
 
 static hk_status_t plan_create(hk_comm_t *comm, const hki_plan_key_t *key, hki_plan_t **plan_out)
@@ -306,8 +323,12 @@ static hk_status_t plan_create(hk_comm_t *comm, const hki_plan_key_t *key, hki_p
         has_op(coll) ? hki_acc_bytes((hk_dtype_t)key->dtype, (hk_op_t)key->op) : plan->elem_bytes;
     plan->hears_all = !has_root(coll) || key->count == 0; // a barrier, then
     HKI_TRY(status = choose(comm, key, plan->elem_bytes, &algo), fail);
-    HKI_TRY(status = plan_fill(comm, algo, plan), fail);
-    HKI_TRY(status = abridge(comm, plan), fail);
+    const hki_algo_t *moves = algo;
+    if (key->count == 0) {
+        HKI_TRY(status = barrier_for(comm, coll, &moves), fail);
+    }
+    HKI_TRY(status = plan_fill(comm, moves, plan), fail);
+    HKI_TRY(status = abridge(comm, moves, plan), fail);
     sign(plan, algo);
     plan->check = check_of(plan, algo, comm->nranks);
     *plan_out = plan;

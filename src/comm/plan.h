@@ -80,6 +80,7 @@ typedef struct hki_staged {
 typedef struct hki_footprint {
     hki_staged_t staged; /**< all that is sent from memory of the user, or copied */
     hki_staged_t copied; /**< of that, what the algorithm itself wants copied */
+    bool is_cast;        /**< see hki_schedule_is_cast(); of more than two ranks */
     double tmp_elements;
     double acc_partials;
 } hki_footprint_t;

@@ -65,6 +65,20 @@ static bool operand_make(const hk_schedule_t *schedule, const hki_brief_shape_t 
     return is_local || out->place.bytes <= shape->most_bytes;
 }
 
+/** Which steps are done at once. */
+static void set_rows(const hk_schedule_t *schedule, hki_brief_t *brief)
+{
+    for (uint32_t k = schedule->step_count; k > 0; k--) {
+        hki_brief_step_t *step = &brief->steps[k - 1];
+        const bool is_followed = k < schedule->step_count && step[1].kind == step->kind;
+
+        step->row = 1 + (is_followed ? step[1].row : 0);
+        if (brief->is_cast && step->kind == HKI_STEP_SEND) {
+            step->row = hki_schedule_cast_at(schedule, k - 1);
+        }
+    }
+}
+
 void hki_brief_destroy(hki_brief_t **brief)
 {
     hki_brief_t *b = *brief;
@@ -110,12 +124,8 @@ hk_status_t hki_brief_create(const hk_schedule_t *schedule, const hki_brief_shap
             return HK_OK;
         }
     }
-    for (uint32_t k = schedule->step_count; k > 0; k--) {
-        hki_brief_step_t *step = &brief->steps[k - 1];
-        const bool is_followed = k < schedule->step_count && step[1].kind == HKI_STEP_SEND;
-
-        step->row = 1 + (is_followed ? step[1].row : 0);
-    }
+    brief->is_cast = shape->is_cast;
+    set_rows(schedule, brief);
     *brief_out = brief;
     return HK_OK;
 }
@@ -180,20 +190,33 @@ static hk_status_t brief_reduce(hki_endpoint_t *ep, hki_lane_t *lane, const hki_
     return HK_OK;
 }
 
-/** All sends from this step on that follow one another; all but the last are stepped over. */
-static hk_status_t brief_sends(hki_endpoint_t *ep, hki_lane_t *lane, const hki_brief_step_t *step)
+/** Describe the messages of a row of steps. */
+static inline void row_few(hki_lane_t *lane, const hki_brief_step_t *step, uint32_t count)
 {
-    const hki_envelope_t envelope = hki_run_envelope(lane->op);
-    const int count = (int)step->row;
-    int sent = 0;
-
-    for (int i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         lane->few[i] =
             (hki_few_t){step[i].peer, step[i].place.bytes, at_place(lane, &step[i].place)};
     }
-    const hk_status_t status =
-        ep->ops->send_few(ep, lane->stream, &envelope, lane->few, count, &sent);
-    if (status == HK_OK && sent == count) {
+}
+
+/** The row of sends from this step on; all but the last are stepped over. */
+static hk_status_t brief_sends(hki_endpoint_t *ep, hki_lane_t *lane, const hki_brief_step_t *step)
+{
+    const hki_envelope_t envelope = hki_run_envelope(lane->op);
+    hk_status_t status = HK_OK;
+    int sent = (int)step->row;
+
+    if (lane->op->brief->is_cast) {
+        row_few(lane, step, 1);
+        status = ep->ops->cast(ep, lane->stream - ep->nlanes, &envelope, lane->few);
+        if (status != HK_OK) {
+            return status;
+        }
+    } else {
+        row_few(lane, step, step->row);
+        status = ep->ops->send_few(ep, lane->stream, &envelope, lane->few, (int)step->row, &sent);
+    }
+    if (status == HK_OK && sent == (int)step->row) {
         lane->pc += step->row - 1;
         return HK_OK;
     }
@@ -201,22 +224,32 @@ static hk_status_t brief_sends(hki_endpoint_t *ep, hki_lane_t *lane, const hki_b
     return status != HK_OK ? status : HK_IN_PROGRESS;
 }
 
+/** The row of receives from this step on; all but the last are stepped over. */
+static hk_status_t brief_recvs(hki_endpoint_t *ep, hki_lane_t *lane, const hki_brief_step_t *step)
+{
+    int taken = 0;
+
+    row_few(lane, step, step->row);
+    const hk_status_t status = take(ep, lane, (int)step->row, &taken);
+    lane->pc += status == HK_OK ? step->row - 1 : (uint32_t)taken;
+    return status;
+}
+
 static inline hk_status_t brief_step(hki_endpoint_t *ep, hki_lane_t *lane,
                                      const hki_brief_step_t *step)
 {
-    if (step->kind == HKI_STEP_SEND) {
+    switch (step->kind) {
+    case HKI_STEP_SEND:
         return brief_sends(ep, lane, step);
-    }
-    if (step->kind == HKI_STEP_REDUCE) {
+    case HKI_STEP_RECV:
+        return brief_recvs(ep, lane, step);
+    case HKI_STEP_REDUCE:
         return brief_reduce(ep, lane, step);
+    case HKI_STEP_COPY:
+    default:
+        break;
     }
     char *at = at_place(lane, &step->place);
-    if (step->kind == HKI_STEP_RECV) {
-        int taken = 0;
-
-        lane->few[0] = (hki_few_t){step->peer, step->place.bytes, at};
-        return take(ep, lane, 1, &taken);
-    }
     const char *from = at_place(lane, &step->from);
     if (step->place.bytes != 0 && from != at) {
         memmove(at, from, step->place.bytes);
@@ -228,7 +261,6 @@ hk_status_t hki_brief_run(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
 {
     const hki_brief_t *brief = lane->op->brief;
 
-    lane->is_begun = true; // nothing is staged
     while (lane->pc < brief->step_count) {
         const hk_status_t status = brief_step(ep, lane, &brief->steps[lane->pc]);
 

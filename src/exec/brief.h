@@ -27,8 +27,9 @@ typedef struct hki_brief_operand {
 
 typedef struct hki_brief_step {
     hki_step_kind_t kind;
-    int peer;          /**< SEND, RECV */
-    uint32_t row;      /**< SEND: how many follow one another from here on, with this one */
+    int peer;     /**< SEND, RECV */
+    uint32_t row; /**< SEND, RECV: how many of the kind follow one another, with this one; of a cast
+                       those that are one message */
     bool is_partial;   /**< REDUCE: dst holds partial sums */
     hki_place_t place; /**< SEND: source; else destination */
     hki_place_t from;  /**< COPY: source */
@@ -38,6 +39,7 @@ typedef struct hki_brief_step {
 } hki_brief_step_t;
 
 struct hki_brief {
+    bool is_cast; /**< rows of sends are one message to all, and what arrives are such messages */
     uint32_t step_count;
     hki_brief_step_t *steps;       /**< owned */
     hki_brief_operand_t *operands; /**< owned */

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "exec/brief.h"
 #include "exec/history.h"
 #include "exec/run.h"
 
@@ -73,7 +74,7 @@ hk_status_t hki_engine_create(hki_endpoint_t *ep, const hki_engine_opts_t *opts,
     }
     for (int i = 0; i < opts->lane_count; i++) {
         engine->lanes[i].run = (uint64_t)i;
-        engine->lanes[i].stream = opts->lane_first + i;
+        engine->lanes[i].home = opts->lane_first + i;
     }
     *engine_out = engine;
     return HK_OK;
@@ -200,14 +201,16 @@ fail:
 }
 
 /** Let the lane stand before its run `lane->run`, which is one of this operation's. */
-static void lane_stand(hki_lane_t *lane, hki_op_t *op)
+static void lane_stand(const hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
 {
     const size_t tile = (size_t)(lane->run - op->first_run);
     lane->op = op;
     lane->first = tile * op->tile_count;
     lane->schedule = tile + 1 == op->ntiles ? op->last_schedule : op->schedule;
     lane->pc = 0;
-    lane->is_begun = false;
+    lane->is_begun = op->brief != NULL; // which stages nothing
+    lane->stream =
+        op->brief != NULL && op->brief->is_cast ? lane->home + engine->ep->nlanes : lane->home;
     lane->operands_here = 0;
     lane->operands_remote = 0;
     lane->sent = NULL;
@@ -225,7 +228,7 @@ static void lane_attach(hki_engine_t *engine, hki_lane_t *lane, hki_op_t *op)
         lane->op = NULL;
         return;
     }
-    lane_stand(lane, op);
+    lane_stand(engine, lane, op);
 }
 
 void hki_engine_cancel(hki_engine_t *engine, hk_status_t status)
@@ -432,7 +435,7 @@ static bool start_alone(hki_engine_t *engine, hki_op_t *op)
     engine->head = op;
     engine->tail = op;
     start(engine, op);
-    lane_stand(lane, op);
+    lane_stand(engine, lane, op);
     const hk_status_t status = hki_run_steps(engine->ep, lane, &moved);
     if (status == HK_OK) {
         run_end(engine, lane);

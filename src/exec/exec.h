@@ -51,6 +51,7 @@ typedef struct hki_brief_shape {
     size_t elem_bytes;
     size_t acc_bytes;
     size_t most_bytes; /**< of one message: the endpoint's inline_bytes */
+    bool is_cast;      /**< the schedules of all ranks are casts: hki_schedule_is_cast() */
 } hki_brief_shape_t;
 
 /**

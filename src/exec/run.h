@@ -31,7 +31,9 @@ typedef struct hki_lane {
     uint32_t operands_here;        /**< operands of the current reduce step that have arrived */
     uint32_t operands_remote;      /**< those of them that must be fetched */
     bool is_begun;                 /**< begin_run() has succeeded */
-    int stream;                    /**< lane number of the endpoint */
+    int home;                      /**< lane number of the endpoint */
+    int stream;                    /**< lane number that the run's messages come by: home, or where
+                                        casts come */
     uint32_t pending_first;        /**< oldest send not known to be read */
     uint32_t pending_count;        /**< sends of this run that went direct */
     uint32_t step_max;             /**< most steps a run may have */

@@ -129,3 +129,55 @@ void hk_schedule_destroy(hk_schedule_t **schedule)
     hki_free(*schedule);
     *schedule = NULL;
 }
+
+static bool is_same_span(const hk_span_t *a, const hk_span_t *b)
+{
+    return a->region == b->region && a->block == b->block && a->offset == b->offset &&
+           a->length == b->length;
+}
+
+/** Does a step of [first, last) send to this peer? */
+static bool has_peer(const hk_schedule_t *schedule, uint32_t first, uint32_t last, int peer)
+{
+    for (uint32_t i = first; i < last; i++) {
+        if (schedule->steps[i].peer == peer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t hki_schedule_cast_at(const hk_schedule_t *schedule, uint32_t k)
+{
+    const uint32_t others = (uint32_t)schedule->opts.nranks - 1;
+    const hki_step_t *first = &schedule->steps[k];
+
+    if (others == 0 || others > schedule->step_count - k) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < others; i++) {
+        const hki_step_t *step = &first[i];
+
+        if (step->kind != HKI_STEP_SEND || step->is_token != first->is_token ||
+            !is_same_span(&step->src, &first->src) || has_peer(schedule, k, k + i, step->peer)) {
+            return 0;
+        }
+    }
+    return others;
+}
+
+bool hki_schedule_is_cast(const hk_schedule_t *schedule)
+{
+    uint32_t k = 0;
+
+    while (k < schedule->step_count) {
+        const bool is_send = schedule->steps[k].kind == HKI_STEP_SEND;
+        const uint32_t row = is_send ? hki_schedule_cast_at(schedule, k) : 1;
+
+        if (row == 0) {
+            return false;
+        }
+        k += row;
+    }
+    return true;
+}

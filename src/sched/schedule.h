@@ -46,6 +46,13 @@ struct hk_schedule {
 /** True if the two steps must run in program order (rule "Order" of hocket/schedule.h). */
 bool hki_step_conflict(const hk_schedule_t *schedule, const hki_step_t *a, const hki_step_t *b);
 
+/** How many sends from step k on, one for each other rank, give the same span to all others: that
+ *  many, or 0. */
+uint32_t hki_schedule_cast_at(const hk_schedule_t *schedule, uint32_t k);
+
+/** Is every send one of such a row? Also if there is none. */
+bool hki_schedule_is_cast(const hk_schedule_t *schedule);
+
 /** Set is_final of all steps. For schedules that are run: it takes time in the square of the
  *  steps. */
 void hki_schedule_mark_final(hk_schedule_t *schedule);

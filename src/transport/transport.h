@@ -148,6 +148,11 @@ typedef struct hki_endpoint_ops {
      *  *sent_out: how many of them went; fewer than count: a stream is full, or the group failed */
     hk_status_t (*send_few)(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
                             const hki_few_t *few, int count, int *sent_out);
+    /** Send one message inside its line to all other ranks, which read it from the same line:
+     *  `few->peer` means nothing. What is cast on lane l they receive, from peek() to release(), by
+     *  lane nlanes + l. @return as send() */
+    hk_status_t (*cast)(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
+                        const hki_few_t *few);
     /** peek(), copy and release() of several messages inside their lines, in order, up to the first
      *  that is not there, or has another envelope or size: peek() tells. @return how many */
     int (*take_few)(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,

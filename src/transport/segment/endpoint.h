@@ -17,15 +17,17 @@
 /** Sender's end of a stream. */
 typedef struct hki_stream_out {
     hki_line_t *ring;
-    const hki_consumed_t *consumed;
-    uint64_t sent;          /**< messages so far */
+    const _Atomic uint64_t *consumed; /**< NULL: a cast, which has several receivers */
+    size_t stride;                    /**< lines from one message to the next */
+    uint64_t sent;                    /**< messages so far */
     uint64_t consumed_seen; /**< old value of *consumed: looked at again when the ring seems full */
 } hki_stream_out_t;
 
 /** Receiver's end. */
 typedef struct hki_stream_in {
     const hki_line_t *ring;
-    hki_consumed_t *consumed;
+    _Atomic uint64_t *consumed;
+    size_t stride;      /**< lines from one message to the next */
     uint64_t released;  /**< messages so far */
     uint64_t published; /**< what *consumed says; behind only by messages inside their line */
 } hki_stream_in_t;
@@ -50,10 +52,12 @@ typedef struct hki_segment {
     hki_endpoint_t base; /**< first: an endpoint is one of these */
     hki_world_t *world;
     hki_head_t *head;
-    hki_block_t *blocks; /**< (nranks,) */
+    hki_block_t *blocks;                   /**< (nranks,) */
+    _Atomic uint32_t *bells;               /**< (nranks,) */
+    const _Atomic uint64_t *cast_consumed; /**< see hki_layout_t */
     hki_block_t *mine;
-    hki_stream_out_t *out; /**< (nlanes * nranks,) */
-    hki_stream_in_t *in;   /**< (nlanes * nranks,) */
+    hki_stream_out_t *out; /**< (nlanes * nranks + nlanes,) the last are casts */
+    hki_stream_in_t *in;   /**< (2 * nlanes * nranks,) the second half are casts */
     uint32_t nlines;
     hki_staging_t *staging; /**< (nlanes,) */
     uint64_t *tickets;      /**< backing of all halves */
@@ -82,6 +86,8 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
 hk_status_t hki_segment_send_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
                                  const hki_few_t *few, int count, int *sent_out);
+hk_status_t hki_segment_cast(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
+                             const hki_few_t *few);
 int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
                          const hki_few_t *few, int count);
 bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer);
@@ -116,21 +122,22 @@ hki_home_t hki_segment_home(const hki_endpoint_t *ep, int rank);
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
-#define HKI_SEGMENT_OPS(transport_name)                                                     \
-    {                                                                                       \
-        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,     \
-        .send_few = hki_segment_send_few, .take_few = hki_segment_take_few,                 \
-        .peek = hki_segment_peek, .linger = hki_segment_linger, .fetch = hki_segment_fetch, \
-        .release = hki_segment_release, .is_consumed = hki_segment_is_consumed,             \
-        .begin_run = hki_segment_begin_run, .run_waits_for = hki_segment_run_waits_for,     \
-        .is_direct = hki_segment_is_direct, .announce = hki_segment_announce,               \
-        .announced = hki_segment_announced, .announced_check = hki_segment_announced_check, \
-        .wait = hki_segment_wait, .arm = hki_segment_arm, .blame = hki_segment_blame,       \
-        .fail = hki_segment_fail, .failure = hki_segment_failure,                           \
-        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,             \
-        .mem_free = hki_segment_mem_free, .mem_lend = hki_segment_mem_lend,                 \
-        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,       \
-        .home = hki_segment_home, .close = hki_segment_close,                               \
+#define HKI_SEGMENT_OPS(transport_name)                                                   \
+    {                                                                                     \
+        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,   \
+        .send_few = hki_segment_send_few, .take_few = hki_segment_take_few,               \
+        .cast = hki_segment_cast, .peek = hki_segment_peek, .linger = hki_segment_linger, \
+        .fetch = hki_segment_fetch, .release = hki_segment_release,                       \
+        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,       \
+        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,   \
+        .announce = hki_segment_announce, .announced = hki_segment_announced,             \
+        .announced_check = hki_segment_announced_check, .wait = hki_segment_wait,         \
+        .arm = hki_segment_arm, .blame = hki_segment_blame, .fail = hki_segment_fail,     \
+        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,               \
+        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,             \
+        .mem_lend = hki_segment_mem_lend, .group_offer = hki_segment_group_offer,         \
+        .group_join = hki_segment_group_join, .home = hki_segment_home,                   \
+        .close = hki_segment_close,                                                       \
     }
 
 /* Making the first group of a world. */

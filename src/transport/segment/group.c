@@ -132,8 +132,8 @@ static hk_status_t segment_allocate(int nranks, int nlanes, hki_segment_t **seg_
     if (seg == NULL) {
         return HKI_FAIL(HK_ERR_NO_MEMORY, "endpoint, %zu bytes", sizeof(*seg));
     }
-    seg->out = hki_calloc_aligned(ranks * lanes, sizeof(*seg->out), HKI_LINE_BYTES);
-    seg->in = hki_calloc_aligned(ranks * lanes, sizeof(*seg->in), HKI_LINE_BYTES);
+    seg->out = hki_calloc_aligned(ranks * lanes + lanes, sizeof(*seg->out), HKI_LINE_BYTES);
+    seg->in = hki_calloc_aligned(2 * ranks * lanes, sizeof(*seg->in), HKI_LINE_BYTES);
     seg->staging = hki_calloc(lanes, sizeof(*seg->staging));
     seg->tickets = hki_calloc(2 * lanes * ranks, sizeof(*seg->tickets));
     seg->readers = hki_calloc(2 * lanes * ranks, sizeof(*seg->readers));
@@ -164,9 +164,37 @@ static void attach_streams(hki_segment_t *seg, char *group, const hki_layout_t *
             const size_t to = hki_stream_index(nranks, lane, rank, peer);
             const size_t from = hki_stream_index(nranks, lane, peer, rank);
             seg->out[i].ring = lines + to * layout->nlines;
-            seg->out[i].consumed = consumed + to;
+            seg->out[i].consumed = &consumed[to].number;
+            seg->out[i].stride = 1;
             seg->in[i].ring = lines + from * layout->nlines;
-            seg->in[i].consumed = consumed + from;
+            seg->in[i].consumed = &consumed[from].number;
+            seg->in[i].stride = 1;
+        }
+    }
+}
+
+/** The same for what is cast. */
+static void attach_casts(hki_segment_t *seg, char *group, const hki_layout_t *layout)
+{
+    const size_t nranks = (size_t)seg->base.nranks;
+    const size_t nlanes = (size_t)seg->base.nlanes;
+    const size_t rank = (size_t)seg->base.rank;
+    _Atomic uint64_t *consumed = (void *)(group + layout->cast_consumed);
+
+    seg->cast_consumed = consumed;
+    for (size_t lane = 0; lane < nlanes; lane++) {
+        hki_line_t *lines = (void *)(group + layout->cast_lines);
+        hki_stream_out_t *out = &seg->out[nlanes * nranks + lane];
+
+        lines += lane * layout->nlines * nranks;
+        out->ring = lines + rank;
+        out->stride = nranks;
+        for (size_t peer = 0; peer < nranks; peer++) {
+            hki_stream_in_t *in = &seg->in[(nlanes + lane) * nranks + peer];
+
+            in->ring = lines + peer;
+            in->consumed = &consumed[(lane * nranks + rank) * nranks + peer];
+            in->stride = nranks;
         }
     }
 }
@@ -228,6 +256,7 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
     seg->head = head;
     seg->blocks = (void *)(group + layout.blocks);
     seg->mine = &seg->blocks[seat->rank];
+    seg->bells = (void *)(group + layout.bells);
     seg->nlines = layout.nlines;
     seg->group_offset = offset;
     seg->suspect = -1;
@@ -236,6 +265,7 @@ hk_status_t hki_group_open(hki_world_t *world, const hki_endpoint_ops_t *ops,
     }
     hki_segment_look_at_cores(seg);
     attach_streams(seg, group, &layout);
+    attach_casts(seg, group, &layout);
     status = attach_staging(seg, &layout);
     if (status != HK_OK) {
         segment_destroy(seg);

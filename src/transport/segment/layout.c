@@ -23,6 +23,11 @@ static uint32_t lines_for(int nranks)
     return nranks <= MANY_RANKS ? LINES_MANY_RANKS : LINES_VERY_MANY_RANKS;
 }
 
+static uint64_t whole_lines(uint64_t bytes)
+{
+    return (bytes + HKI_LINE_BYTES - 1) / HKI_LINE_BYTES * HKI_LINE_BYTES;
+}
+
 hki_layout_t hki_layout(int nranks, int nlanes, uint64_t staging_bytes)
 {
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
@@ -31,10 +36,13 @@ hki_layout_t hki_layout(int nranks, int nlanes, uint64_t staging_bytes)
     const uint64_t streams = ranks * ranks * lanes;
     hki_layout_t layout = {.nlines = lines_for(nranks)};
 
-    layout.blocks = (sizeof(hki_head_t) + HKI_LINE_BYTES - 1) / HKI_LINE_BYTES * HKI_LINE_BYTES;
+    layout.bells = whole_lines(sizeof(hki_head_t));
+    layout.blocks = whole_lines(layout.bells + ranks * sizeof(uint32_t));
     layout.consumed = layout.blocks + ranks * sizeof(hki_block_t);
     layout.lines = layout.consumed + streams * sizeof(hki_consumed_t);
-    layout.staging = layout.lines + streams * layout.nlines * sizeof(hki_line_t);
+    layout.cast_consumed = layout.lines + streams * layout.nlines * sizeof(hki_line_t);
+    layout.cast_lines = whole_lines(layout.cast_consumed + streams * sizeof(uint64_t));
+    layout.staging = layout.cast_lines + lanes * layout.nlines * ranks * sizeof(hki_line_t);
     layout.staging = (layout.staging + page - 1) / page * page;
     layout.bytes = layout.staging + ranks * lanes * staging_bytes;
     return layout;

@@ -2,11 +2,16 @@
  * @file layout.h
  * @brief What lies where in the memory of a group. Processes share it: only fixed-width types.
  *
- *     head | a block for each rank | a consumed counter for each stream | a ring for each | staging
+ *     head | bells | a block for each rank | a consumed counter for each stream | a ring for each |
+ *     counters and rings of what is cast | staging
  *
  * A stream is an ordered pair of ranks and a lane. Its ring is written by the sender; its consumed
  * counter by the receiver. Whatever is written by one rank and polled by another has a cache line
- * of its own.
+ * of its own, but for bells and counters of casts, which are written seldom.
+ *
+ * What a rank casts, to all others at once, it writes into one line that all of them read. Lines of
+ * all ranks with the same number lie side by side: who waits for all reads a few lines in a row. A
+ * line is free once all receivers have released it.
  */
 #ifndef HKI_TRANSPORT_SEGMENT_LAYOUT_H
 #define HKI_TRANSPORT_SEGMENT_LAYOUT_H
@@ -86,10 +91,8 @@ enum {
     HKI_WAITS_NOT = -2,
 };
 
-/** What one rank says about itself. Written by its owner only, except the bell. */
+/** What one rank says about itself. Written by its owner only. */
 typedef struct hki_block {
-    _Atomic uint32_t bell; /**< futex: HKI_BELL_... */
-    unsigned char pad0[HKI_LINE_BYTES - 4];
     _Atomic uint32_t state; /**< HKI_RANK_... */
     _Atomic int32_t waits_for;
     _Atomic uint64_t heartbeat_ns; /**< last sign of life from within wait() */
@@ -120,10 +123,13 @@ typedef struct hki_head {
 
 /** Offsets from the start of a group's memory. */
 typedef struct hki_layout {
+    uint64_t bells; /**< of every rank, _Atomic uint32_t, futexes: HKI_BELL_... */
     uint64_t blocks;
     uint64_t consumed;
     uint64_t lines;
-    uint64_t staging; /**< rank r, lane l: + (r * nlanes + l) * staging_bytes */
+    uint64_t cast_consumed; /**< uint64_t of lane l, receiver r, sender s at (l * P + r) * P + s */
+    uint64_t cast_lines;    /**< of lane l, number n, sender s at (l * nlines + n) * P + s */
+    uint64_t staging;       /**< rank r, lane l: + (r * nlanes + l) * staging_bytes */
     uint64_t bytes;
     uint32_t nlines; /**< of each ring; a power of two */
 } hki_layout_t;

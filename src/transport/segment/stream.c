@@ -33,9 +33,15 @@ static hki_stream_in_t *stream_in(hki_segment_t *seg, int lane, int peer)
     return &seg->in[lane * seg->base.nranks + peer];
 }
 
-static hki_line_t *line_of(hki_line_t *ring, uint32_t nlines, uint64_t number)
+static hki_line_t *line_out(const hki_segment_t *seg, const hki_stream_out_t *out, uint64_t number)
 {
-    return &ring[number & (nlines - 1)];
+    return &out->ring[(number & (seg->nlines - 1)) * out->stride];
+}
+
+/** The line of the next message. */
+static const hki_line_t *line_in(const hki_segment_t *seg, const hki_stream_in_t *in)
+{
+    return &in->ring[((in->released + 1) & (seg->nlines - 1)) * in->stride];
 }
 
 /** Fetch a line that will be written soon: the other core has read it last. */
@@ -54,7 +60,7 @@ static bool has_room(hki_stream_out_t *out, uint32_t nlines)
     if (out->sent - out->consumed_seen < nlines) {
         return true;
     }
-    out->consumed_seen = atomic_load_explicit(&out->consumed->number, memory_order_acquire);
+    out->consumed_seen = atomic_load_explicit(out->consumed, memory_order_acquire);
     return out->sent - out->consumed_seen < nlines;
 }
 
@@ -200,7 +206,7 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
         return HK_IN_PROGRESS;
     }
     const uint64_t number = out->sent + 1;
-    hki_line_t *line = line_of(out->ring, seg->nlines, number);
+    hki_line_t *line = line_out(seg, out, number);
     bool is_borrowed = false; // of what was just written nothing is read: it is still under way
     if (bytes <= HKI_INLINE_BYTES_MAX) {
         line->mode = HKI_PAYLOAD_INLINE;
@@ -224,7 +230,7 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
     out->sent = number;
     wake(seg, peer, (flags & HKI_SEND_MORE) != 0);
     hki_segment_show_busy(seg);
-    own(line_of(out->ring, seg->nlines, number + 1));
+    own(line_out(seg, out, number + 1));
     *ticket_out = is_borrowed ? number : 0;
     return HK_OK;
 }
@@ -234,7 +240,7 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
     hki_segment_t *seg = hki_segment_of(ep);
     const hki_stream_in_t *in = stream_in(seg, lane, peer);
     const uint64_t number = in->released + 1;
-    const hki_line_t *line = &in->ring[number & (seg->nlines - 1)];
+    const hki_line_t *line = line_in(seg, in);
 
     if (hki_segment_is_broken(seg)) {
         return hki_segment_report(seg);
@@ -269,7 +275,7 @@ bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer)
     hki_segment_t *seg = hki_segment_of(ep);
     const hki_stream_in_t *in = stream_in(seg, lane, peer);
     const uint64_t number = in->released + 1;
-    const hki_line_t *line = &in->ring[number & (seg->nlines - 1)];
+    const hki_line_t *line = line_in(seg, in);
 
     for (int i = 0; seg->can_spin && i < LINGER_ROUNDS; i++) {
         if (atomic_load_explicit(&line->number, memory_order_acquire) == number) {
@@ -286,7 +292,7 @@ hk_status_t hki_segment_fetch(hki_endpoint_t *ep, int lane, int peer, size_t off
 {
     hki_segment_t *seg = hki_segment_of(ep);
     const hki_stream_in_t *in = stream_in(seg, lane, peer);
-    const hki_line_t *line = &in->ring[(in->released + 1) & (seg->nlines - 1)];
+    const hki_line_t *line = line_in(seg, in);
 
     HKI_DASSERT(line->mode == HKI_PAYLOAD_REMOTE && offset + bytes <= line->payload.span.bytes);
     const int error = seg->world->ops->read(seg->world, seg->world_ranks[peer],
@@ -297,7 +303,7 @@ hk_status_t hki_segment_fetch(hki_endpoint_t *ep, int lane, int peer, size_t off
 static void publish_stream(hki_segment_t *seg, hki_stream_in_t *in, int peer)
 {
     in->published = in->released;
-    atomic_store_explicit(&in->consumed->number, in->released, memory_order_release);
+    atomic_store_explicit(in->consumed, in->released, memory_order_release);
     hki_segment_ring(seg, peer);
 }
 
@@ -305,7 +311,7 @@ void hki_segment_release(hki_endpoint_t *ep, int lane, int peer)
 {
     hki_segment_t *seg = hki_segment_of(ep);
     hki_stream_in_t *in = stream_in(seg, lane, peer);
-    const hki_line_t *line = &in->ring[(in->released + 1) & (seg->nlines - 1)];
+    const hki_line_t *line = line_in(seg, in);
 
     if (hki_segment_is_forked(seg)) {
         return;
@@ -322,7 +328,7 @@ static void write_few(hki_segment_t *seg, hki_stream_out_t *out, const hki_envel
                       const hki_few_t *few)
 {
     const uint64_t number = out->sent + 1;
-    hki_line_t *line = line_of(out->ring, seg->nlines, number);
+    hki_line_t *line = line_out(seg, out, number);
 
     line->mode = HKI_PAYLOAD_INLINE;
     line->inline_bytes = (uint8_t)few->bytes;
@@ -332,7 +338,7 @@ static void write_few(hki_segment_t *seg, hki_stream_out_t *out, const hki_envel
     hki_copy_few(line->payload.inlined, few->data, few->bytes);
     atomic_store_explicit(&line->number, number, memory_order_release);
     out->sent = number;
-    own(line_of(out->ring, seg->nlines, number + 1));
+    own(line_out(seg, out, number + 1));
 }
 
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
@@ -357,6 +363,45 @@ hk_status_t hki_segment_send_few(hki_endpoint_t *ep, int lane, const hki_envelop
     return HK_OK;
 }
 
+/** How many of this rank's casts all receivers have released. */
+static uint64_t cast_released(const hki_segment_t *seg, int lane)
+{
+    const size_t nranks = (size_t)seg->base.nranks;
+    const size_t rank = (size_t)seg->base.rank;
+    const _Atomic uint64_t *consumed = &seg->cast_consumed[(size_t)lane * nranks * nranks + rank];
+    uint64_t least = UINT64_MAX;
+
+    for (size_t peer = 0; peer < nranks; peer++) {
+        const uint64_t released =
+            peer == rank ? least
+                         : atomic_load_explicit(&consumed[peer * nranks], memory_order_acquire);
+
+        least = released < least ? released : least;
+    }
+    return least;
+}
+
+hk_status_t hki_segment_cast(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
+                             const hki_few_t *few)
+{
+    hki_segment_t *seg = hki_segment_of(ep);
+    hki_stream_out_t *out = &seg->out[seg->base.nlanes * seg->base.nranks + lane];
+
+    if (hki_segment_is_broken(seg)) {
+        return hki_segment_report(seg);
+    }
+    if (out->sent - out->consumed_seen >= seg->nlines) {
+        out->consumed_seen = cast_released(seg, lane);
+        if (out->sent - out->consumed_seen >= seg->nlines) {
+            return HK_IN_PROGRESS;
+        }
+    }
+    write_few(seg, out, envelope, few);
+    hki_segment_ring_all(seg);
+    hki_segment_show_busy(seg);
+    return HK_OK;
+}
+
 int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
                          const hki_few_t *few, int count)
 {
@@ -368,7 +413,7 @@ int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *exp
         const hki_few_t *wanted = &few[taken];
         hki_stream_in_t *in = &streams[wanted->peer];
         const uint64_t number = in->released + 1;
-        const hki_line_t *line = &in->ring[number & (seg->nlines - 1)];
+        const hki_line_t *line = line_in(seg, in);
 
         if (atomic_load_explicit(&line->number, memory_order_acquire) != number ||
             line->op_number != expected->op_number || line->check != expected->check ||
@@ -390,7 +435,7 @@ int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *exp
 static bool is_released(hki_stream_out_t *out, uint64_t ticket)
 {
     if (out->consumed_seen < ticket) {
-        out->consumed_seen = atomic_load_explicit(&out->consumed->number, memory_order_acquire);
+        out->consumed_seen = atomic_load_explicit(out->consumed, memory_order_acquire);
     }
     return out->consumed_seen >= ticket;
 }

@@ -50,7 +50,7 @@ static void fence(void)
 /** Wake a peer, after a fence. */
 static void ring(const hki_segment_t *seg, int peer)
 {
-    _Atomic uint32_t *bell = &seg->blocks[peer].bell;
+    _Atomic uint32_t *bell = &seg->bells[peer];
 
     if (atomic_load_explicit(bell, memory_order_relaxed) == HKI_BELL_ARMED &&
         atomic_exchange_explicit(bell, HKI_BELL_AWAKE, memory_order_acq_rel) == HKI_BELL_ARMED) {
@@ -221,7 +221,7 @@ static hk_status_t check(hki_segment_t *seg, const hki_waiter_t *waiter, int pee
 /** Arm the bell and return; or, if it is armed since the last round, sleep. */
 static void sleep_or_arm(hki_segment_t *seg, uint64_t slice_ns)
 {
-    _Atomic uint32_t *bell = &seg->mine->bell;
+    _Atomic uint32_t *bell = &seg->bells[seg->base.rank];
 
     if (atomic_load_explicit(bell, memory_order_acquire) == HKI_BELL_ARMED) {
         seg->base.counts.sleeps++;
@@ -286,9 +286,9 @@ hk_status_t hki_segment_arm(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
         seg->checked_ns = now_ns;
         status = check_peers(seg, waiter, peer);
     }
-    atomic_store_explicit(&seg->mine->bell, HKI_BELL_ARMED, memory_order_release);
+    atomic_store_explicit(&seg->bells[seg->base.rank], HKI_BELL_ARMED, memory_order_release);
     fence();
-    bell_out->word = &seg->mine->bell;
+    bell_out->word = &seg->bells[seg->base.rank];
     bell_out->value = HKI_BELL_ARMED;
     bell_out->is_private = seg->world->is_private;
     if (seg->suspect >= 0) {

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "comm/comm.h"
+#include "exec/brief.h"
 
 enum { MANY = 3 * HKI_PLANS_SETS * HKI_PLANS_WAYS };
 
@@ -157,6 +158,64 @@ static void tiles_are_equal_and_fit_half_of_the_staging_memory(void **state)
     }
 }
 
+static void a_barrier_goes_by_the_algorithm_that_is_asked_for(void **state)
+{
+    const char *const names[] = {"direct", "dissemination", "tree"};
+    hk_comm_t *comms[3] = {NULL};
+    hki_plan_key_t key = {.coll = HKI_COLL_BARRIER};
+
+    (void)state;
+    assert_ok(hk_comm_open_threads(NULL, 3, comms));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        hki_plan_t *plan = NULL;
+
+        key.algo = hki_algo_find(HKI_COLL_BARRIER, names[i]);
+        assert_ok(hki_plan_get(comms[1], &key, &plan));
+        assert_non_null(strstr(plan->schedule->name, names[i]));
+        assert_non_null(plan->brief);
+        hki_plan_put(plan);
+    }
+    for (int r = 0; r < 3; r++) {
+        hk_comm_close(&comms[r]);
+    }
+}
+
+/** Casts: see hki_schedule_is_cast(). */
+static void calls_of_few_bytes_are_cast_where_all_send_to_all(void **state)
+{
+    const struct {
+        hki_coll_t coll;
+        const char *algo;
+        bool is_cast;
+    } cases[] = {
+        {HKI_COLL_ALL_REDUCE, "direct", true},    {HKI_COLL_BROADCAST, "direct", true},
+        {HKI_COLL_ALL_GATHER, "direct", true},    {HKI_COLL_BARRIER, "direct", true},
+        {HKI_COLL_ALL_REDUCE, "doubling", false}, {HKI_COLL_SCATTER, "direct", false},
+        {HKI_COLL_GATHER, "direct", false},       {HKI_COLL_ALL_TO_ALL, "direct", false},
+    };
+
+    (void)state;
+    for (int nranks = 2; nranks <= 5; nranks++) {
+        hk_comm_t *comms[5] = {NULL};
+
+        assert_ok(hk_comm_open_threads(NULL, nranks, comms));
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+            hki_plan_key_t key = key_of(cases[i].coll == HKI_COLL_BARRIER ? 0 : 2);
+            hki_plan_t *plan = NULL;
+
+            key.coll = (uint8_t)cases[i].coll;
+            key.algo = hki_algo_find(cases[i].coll, cases[i].algo);
+            assert_ok(hki_plan_get(comms[1], &key, &plan));
+            assert_non_null(plan->brief);
+            assert_int_equal(plan->brief->is_cast, cases[i].is_cast && nranks > 2);
+            hki_plan_put(plan);
+        }
+        for (int r = 0; r < nranks; r++) {
+            hk_comm_close(&comms[r]);
+        }
+    }
+}
+
 static void signatures_are_readable(void **state)
 {
     hk_comm_t *comm = open_one(0);
@@ -183,6 +242,8 @@ int main(void)
         cmocka_unit_test(the_cache_is_bounded_and_keeps_plans_in_use),
         cmocka_unit_test(a_kind_of_operation_allocates_only_once),
         cmocka_unit_test(tiles_are_equal_and_fit_half_of_the_staging_memory),
+        cmocka_unit_test(a_barrier_goes_by_the_algorithm_that_is_asked_for),
+        cmocka_unit_test(calls_of_few_bytes_are_cast_where_all_send_to_all),
         cmocka_unit_test(signatures_are_readable),
     };
 

@@ -103,11 +103,42 @@ static void sends_in_a_row_are_counted(void **state)
     hk_schedule_destroy(&schedule);
 }
 
+/** A row to all other ranks is one message of a cast, and only such rows. */
+static void rows_to_all_can_be_cast(void **state)
+{
+    const hki_brief_shape_t shape = {
+        .count = 2, .elem_bytes = 4, .acc_bytes = 4, .most_bytes = 40, .is_cast = true};
+    hk_schedule_t *schedule = halves_schedule(2);
+    hk_schedule_t *pass = pass_schedule(2);
+    hki_brief_t *brief = NULL;
+
+    (void)state;
+    assert_true(hki_schedule_is_cast(schedule));
+    assert_false(hki_schedule_is_cast(pass));
+    assert_int_equal(hki_schedule_cast_at(schedule, 0), NRANKS - 1);
+    assert_int_equal(hki_schedule_cast_at(schedule, 1), 0); // not its first
+    assert_ok(hki_brief_create(schedule, &shape, &brief));
+    assert_true(brief->is_cast);
+    assert_int_equal(brief->steps[0].row, NRANKS - 1);
+    assert_int_equal(brief->steps[3].row, NRANKS - 1);
+    hki_brief_destroy(&brief);
+    schedule->steps[1].src.length = 0; // another payload
+    assert_false(hki_schedule_is_cast(schedule));
+    schedule->steps[1].src.length = 1;
+    assert_true(hki_schedule_is_cast(schedule));
+    schedule->steps[1].peer = schedule->steps[0].peer; // twice to the same
+    assert_false(hki_schedule_is_cast(schedule));
+    schedule->steps[1].peer = 2;
+    hk_schedule_destroy(&schedule);
+    hk_schedule_destroy(&pass);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_fits_into_lines_has_a_brief_form),
         cmocka_unit_test(sends_in_a_row_are_counted),
+        cmocka_unit_test(rows_to_all_can_be_cast),
     };
     return cmocka_run_group_tests_name("exec/brief", tests, NULL, NULL);
 }

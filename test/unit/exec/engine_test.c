@@ -79,7 +79,9 @@ typedef struct cluster {
     fake_endpoint_t eps[NRANKS];
     hki_engine_t *engines[NRANKS];
     bool is_brief; /**< use brief forms where there are some */
+    bool is_cast;  /**< of those, use casts where all ranks can */
     int briefs;    /**< operations that have one */
+    int casts;
 } cluster_t;
 
 static void cluster_open(cluster_t *c, uint64_t seed)
@@ -94,6 +96,7 @@ static void cluster_open(cluster_t *c, uint64_t seed)
     c->net.is_direct = seed % 2 == 1;
     c->net.is_remote = seed % 4 == 1;
     c->is_brief = seed % 8 < 4;
+    c->is_cast = seed % 16 < 8;
     for (int r = 0; r < NRANKS; r++) {
         c->eps[r] = fake_endpoint(&c->net, r);
         assert_ok(hki_engine_create(&c->eps[r].base, &opts, &c->engines[r]));
@@ -105,7 +108,7 @@ static void cluster_close(cluster_t *c)
     for (int r = 0; r < NRANKS; r++) {
         hki_engine_destroy(&c->engines[r]);
         for (int s = 0; s < NRANKS; s++) {
-            for (int lane = 0; lane < FAKE_LANES; lane++) {
+            for (int lane = 0; lane < 2 * FAKE_LANES; lane++) {
                 fake_stream_t *stream = &c->net.streams[lane][r][s];
 
                 while (stream->released < stream->sent) {
@@ -152,13 +155,18 @@ typedef struct job {
 static void job_post_rank(cluster_t *c, job_t *job, hki_op_t *op, int r, size_t count, size_t tile)
 {
     const uint32_t number = op->op_number;
-    const hki_brief_shape_t shape = {
-        .count = count, .elem_bytes = 4, .acc_bytes = 4, .most_bytes = c->eps[r].base.inline_bytes};
+    const hki_brief_shape_t shape = {.count = count,
+                                     .elem_bytes = 4,
+                                     .acc_bytes = 4,
+                                     .most_bytes = c->eps[r].base.inline_bytes,
+                                     .is_cast =
+                                         c->is_cast && hki_schedule_is_cast(job->schedules[r])};
 
     assert_ok(hki_engine_reserve(c->engines[r], job->schedules[r], 4, 4));
     if (c->is_brief && tile == count) {
         assert_ok(hki_brief_create(job->schedules[r], &shape, &job->briefs[r]));
         c->briefs += job->briefs[r] != NULL;
+        c->casts += job->briefs[r] != NULL && shape.is_cast;
     }
     *op = (hki_op_t){
         .schedule = job->schedules[r],
@@ -239,6 +247,7 @@ static void results_do_not_depend_on_the_order_of_events(void **state)
     const size_t tiles[] = {1, 2, 7, 200};
 
     int briefs = 0;
+    int casts = 0;
 
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -263,9 +272,11 @@ static void results_do_not_depend_on_the_order_of_events(void **state)
             job_fini(&jobs[j]);
         }
         briefs += c.briefs;
+        casts += c.casts;
         cluster_close(&c);
     }
     assert_in_range(briefs, 3 * NRANKS, SEEDS * 3 * NRANKS - 1);
+    assert_in_range(casts, NRANKS, briefs - NRANKS);
 }
 
 /** Rank 0 posts more operations than may be started at once, before anyone else posts one. */

@@ -32,7 +32,7 @@ typedef struct fake_stream {
 /** All ranks' streams, and the dice. */
 typedef struct fake_net {
     int nranks;
-    fake_stream_t streams[FAKE_LANES][FAKE_RANKS_MAX][FAKE_RANKS_MAX];
+    fake_stream_t streams[2 * FAKE_LANES][FAKE_RANKS_MAX][FAKE_RANKS_MAX];
     hki_announcement_t log[FAKE_RANKS_MAX][FAKE_LOG];
     bool is_logged[FAKE_RANKS_MAX][FAKE_LOG];
     hki_failure_t failure;
@@ -216,6 +216,36 @@ static inline hk_status_t fake_send_few(hki_endpoint_t *ep, int lane,
     return status == HK_IN_PROGRESS ? HK_OK : status;
 }
 
+static inline hk_status_t fake_cast(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
+                                    const hki_few_t *few)
+{
+    fake_net_t *net = fake_net_of(ep);
+    uint64_t ticket = 0;
+
+    for (int peer = 0; peer < net->nranks; peer++) {
+        const fake_stream_t *stream = &net->streams[lane + FAKE_LANES][ep->rank][peer];
+
+        if (peer != ep->rank && stream->sent - stream->released == FAKE_QUEUE) {
+            return HK_IN_PROGRESS;
+        }
+    }
+    if (fake_chance(net, 4)) {
+        return HK_IN_PROGRESS;
+    }
+    for (int peer = 0; peer < net->nranks; peer++) {
+        hk_status_t status = peer == ep->rank ? HK_OK : HK_IN_PROGRESS;
+
+        while (status == HK_IN_PROGRESS) { // there is room: until the dice agree
+            status =
+                fake_send(ep, lane + FAKE_LANES, peer, envelope, few->data, few->bytes, 0, &ticket);
+        }
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    return HK_OK;
+}
+
 static inline int fake_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
                                 const hki_few_t *few, int count)
 {
@@ -293,6 +323,7 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
         .peek = fake_peek,
         .send_few = fake_send_few,
         .take_few = fake_take_few,
+        .cast = fake_cast,
         .fetch = fake_fetch,
         .release = fake_release,
         .is_consumed = fake_is_consumed,

@@ -44,12 +44,12 @@ static void payloads_of_all_sizes_and_ways_arrive(void **state)
 
 static bool is_armed(int rank)
 {
-    return atomic_load(&hki_segment_of(g_eps[0])->blocks[rank].bell) == HKI_BELL_ARMED;
+    return atomic_load(&hki_segment_of(g_eps[0])->bells[rank]) == HKI_BELL_ARMED;
 }
 
 static void arm(int rank)
 {
-    atomic_store(&hki_segment_of(g_eps[0])->blocks[rank].bell, HKI_BELL_ARMED);
+    atomic_store(&hki_segment_of(g_eps[0])->bells[rank], HKI_BELL_ARMED);
 }
 
 /** A row of sends wakes all their receivers at its end, or where it is broken off. */
@@ -122,6 +122,51 @@ static void few_are_sent_and_taken_as_one_by_one(void **state)
         assert_ok(g_eps[0]->ops->send_few(g_eps[0], 0, &envelope, out, 1, &sent));
     }
     assert_int_equal(sent, 0);
+}
+
+/** One line for all: everybody gets it, and it is free only when the slowest has released it. */
+static void what_is_cast_reaches_all_others(void **state)
+{
+    enum { RANKS = 4 };
+    const hki_envelope_t envelope = {.op_number = 7, .check = 8, .kind = 0};
+    uint64_t got[RANKS] = {0};
+    uint64_t sent = 0;
+    hki_message_t message;
+
+    (void)state;
+    open_ranks(RANKS);
+    const int casts = g_eps[0]->nlanes; // where they come by
+    for (int round = 0; round < 300; round++) {
+        hki_few_t few = {.bytes = sizeof(sent), .data = &sent};
+
+        arm(2);
+        while (g_eps[0]->ops->cast(g_eps[0], 0, &envelope, &few) == HK_OK) {
+            assert_false(is_armed(2));
+            sent++;
+        }
+        for (int r = 1; r < RANKS; r++) {
+            const uint64_t until = r == 1 + round % 3 ? sent : got[r] + (uint64_t)(round * r) % 9;
+
+            while (got[r] < until && got[r] < sent) { // one catches up, the others come slowly
+                uint64_t value = 0;
+                const hki_few_t want = {.peer = 0, .bytes = sizeof(value), .data = &value};
+
+                if (r == 3) {
+                    assert_ok(g_eps[r]->ops->peek(g_eps[r], casts, 0, &message));
+                    memcpy(&value, message.payload, sizeof(value));
+                    g_eps[r]->ops->release(g_eps[r], casts, 0);
+                } else {
+                    assert_int_equal(g_eps[r]->ops->take_few(g_eps[r], casts, &envelope, &want, 1),
+                                     1);
+                }
+                assert_int_equal(value, got[r]);
+                got[r]++;
+            }
+            assert_in_range(sent - got[r], 0, 64);
+        }
+    }
+    assert_int_equal(peek(1, 0, &message), HK_IN_PROGRESS); // nothing by the usual way
+    assert_in_range(sent, 1000, 100000);
 }
 
 static void a_full_ring_takes_no_more_until_messages_are_released(void **state)
@@ -200,6 +245,7 @@ int main(void)
         RANKS_TEST(payloads_of_all_sizes_and_ways_arrive),
         RANKS_TEST(sends_in_a_row_wake_all_at_the_end),
         RANKS_TEST(few_are_sent_and_taken_as_one_by_one),
+        RANKS_TEST(what_is_cast_reaches_all_others),
         RANKS_TEST(a_full_ring_takes_no_more_until_messages_are_released),
         RANKS_TEST(a_direct_source_is_free_once_it_is_released),
         RANKS_TEST(a_run_stages_up_to_half_and_waits_for_readers_of_its_half),
