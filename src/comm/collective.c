@@ -215,10 +215,24 @@ hk_status_t hki_request_bounce(hk_request_t *request, const void *in, size_t byt
     return HK_OK;
 }
 
-void hki_request_post(hk_request_t *request, const hk_coll_opts_t *opts)
+/** Start an operation whose plan is in place. */
+static void start(hk_request_t *request, const hk_coll_opts_t *opts)
 {
     hk_comm_t *comm = request->comm;
-    hki_plan_t *plan = request->plan;
+    hki_op_t *op = &request->op;
+
+    op->op_number = comm->next_op;
+    op->deadline_ns = UINT64_MAX;
+    comm->next_op++;
+    hki_engine_post(comm->engine, op);
+    if (!op->is_done) { // the clock is read only where there is something to wait for
+        op->deadline_ns = hki_call_deadline(comm, opts);
+    }
+}
+
+void hki_request_post(hk_request_t *request, const hk_coll_opts_t *opts)
+{
+    const hki_plan_t *plan = request->plan;
     hki_op_t *op = &request->op;
 
     op->schedule = plan->schedule;
@@ -228,15 +242,9 @@ void hki_request_post(hk_request_t *request, const hk_coll_opts_t *opts)
     op->acc_bytes = plan->acc_bytes;
     op->tile_count = plan->tile_count;
     op->ntiles = plan->ntiles;
-    op->op_number = comm->next_op;
     op->hears_all = plan->hears_all;
     op->needs_agreement = !plan->hears_all && !plan->is_agreed;
-    op->deadline_ns = UINT64_MAX;
-    comm->next_op++;
-    hki_engine_post(comm->engine, op);
-    if (!op->is_done) { // the clock is read only where there is something to wait for
-        op->deadline_ns = hki_call_deadline(comm, opts);
-    }
+    start(request, opts);
 }
 
 /** Make a call for the first time. */
@@ -303,7 +311,7 @@ hk_status_t hki_call_run(hk_comm_t *comm, const hki_call_t *call, hk_request_t *
     if (again == NULL) {
         return call_new(comm, call, request_out);
     }
-    hki_request_post(again, NULL);
+    start(again, NULL);
     return hki_request_complete(again);
 }
 

@@ -34,11 +34,17 @@ hk_request_t *hki_repeat_find(hk_comm_t *comm, const hki_call_t *call)
 {
     hki_repeat_t *repeat = &comm->repeats[call->coll];
 
-    if (repeat->request == NULL || !is_same_call(repeat, call) || !is_same_layout(repeat, call)) {
+    if (repeat->request == NULL || !is_same_call(repeat, call)) {
         return NULL;
     }
-    repeat->request->op.in.base = (char *)(uintptr_t)call->in;
-    repeat->request->op.out.base = call->out;
+    hki_op_t *op = &repeat->request->op;
+    if (op->in.base != call->in || op->out.base != call->out) {
+        if (!is_same_layout(repeat, call)) {
+            return NULL;
+        }
+        op->in.base = (char *)(uintptr_t)call->in;
+        op->out.base = call->out;
+    }
     return repeat->request;
 }
 
@@ -56,6 +62,7 @@ void hki_repeat_keep(hk_request_t *request, const hki_call_t *call, const hki_ra
                      hk_alias_t alias)
 {
     hki_repeat_drop(request->comm, call->coll);
+    request->op.needs_agreement = false; // all ranks have called it
     request->comm->repeats[call->coll] =
         (hki_repeat_t){.request = request,
                        .call = *call,

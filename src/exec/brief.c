@@ -66,17 +66,27 @@ static bool operand_make(const hk_schedule_t *schedule, const hki_brief_shape_t 
 }
 
 /** Which steps are done at once. */
-static void set_rows(const hk_schedule_t *schedule, hki_brief_t *brief)
+static hk_status_t set_rows(const hk_schedule_t *schedule, hki_brief_t *brief)
 {
     for (uint32_t k = schedule->step_count; k > 0; k--) {
         hki_brief_step_t *step = &brief->steps[k - 1];
         const bool is_followed = k < schedule->step_count && step[1].kind == step->kind;
 
         step->row = 1 + (is_followed ? step[1].row : 0);
-        if (brief->is_cast && step->kind == HKI_STEP_SEND) {
-            step->row = hki_schedule_cast_at(schedule, k - 1);
+    }
+    for (uint32_t k = 0; brief->is_cast && k < schedule->step_count; k++) {
+        if (brief->steps[k].kind == HKI_STEP_SEND) {
+            const uint32_t row = hki_schedule_cast_at(schedule, k);
+
+            if (row == 0) {
+                return HKI_FAIL(HK_ERR_INTERNAL, "step %u of %s is no cast", (unsigned)k,
+                                schedule->name);
+            }
+            brief->steps[k].row = row;
+            k += row - 1;
         }
     }
+    return HK_OK;
 }
 
 void hki_brief_destroy(hki_brief_t **brief)
@@ -125,9 +135,12 @@ hk_status_t hki_brief_create(const hk_schedule_t *schedule, const hki_brief_shap
         }
     }
     brief->is_cast = shape->is_cast;
-    set_rows(schedule, brief);
+    const hk_status_t status = set_rows(schedule, brief);
+    if (status != HK_OK) {
+        hki_brief_destroy(&brief);
+    }
     *brief_out = brief;
-    return HK_OK;
+    return status;
 }
 
 /** Where a place of a brief run lies. */

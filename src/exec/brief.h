@@ -45,7 +45,7 @@ struct hki_brief {
     hki_brief_operand_t *operands; /**< owned */
 };
 
-/** hki_run_steps() of a lane whose operation has a brief schedule. */
+/** The same as hki_run_steps(), of a lane whose operation has a brief schedule. */
 hk_status_t hki_brief_run(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved);
 
 #endif /* HKI_EXEC_BRIEF_H */

@@ -370,6 +370,16 @@ static bool agree_all(hki_engine_t *engine)
     return moved;
 }
 
+/** All data of an operation has been moved here. */
+static inline void op_moved(hki_engine_t *engine, hki_op_t *op)
+{
+    if (op->needs_agreement) {
+        engine->agreeing++;
+    } else {
+        op_complete(engine, op);
+    }
+}
+
 /** A lane's run is complete: step to its next one, and see whether the operation is. */
 static void run_end(hki_engine_t *engine, hki_lane_t *lane)
 {
@@ -378,14 +388,15 @@ static void run_end(hki_engine_t *engine, hki_lane_t *lane)
     lane->run += (uint64_t)engine->opts.lane_count;
     lane_attach(engine, lane, op);
     op->tiles_done++;
-    if (op->tiles_done < op->ntiles) {
-        return;
+    if (op->tiles_done == op->ntiles) {
+        op_moved(engine, op);
     }
-    if (op->needs_agreement) {
-        engine->agreeing++;
-    } else {
-        op_complete(engine, op);
-    }
+}
+
+static inline hk_status_t run(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
+{
+    return lane->op->brief != NULL ? hki_brief_run(ep, lane, moved)
+                                   : hki_run_steps(ep, lane, moved);
 }
 
 /** Run a lane as far as it goes. @return true if anything moved */
@@ -394,7 +405,7 @@ static bool lane_progress(hki_engine_t *engine, hki_lane_t *lane)
     bool moved = false;
 
     while (lane->op != NULL) {
-        const hk_status_t status = hki_run_steps(engine->ep, lane, &moved);
+        const hk_status_t status = run(engine->ep, lane, &moved);
 
         if (status == HK_IN_PROGRESS) {
             break;
@@ -436,9 +447,12 @@ static bool start_alone(hki_engine_t *engine, hki_op_t *op)
     engine->tail = op;
     start(engine, op);
     lane_stand(engine, lane, op);
-    const hk_status_t status = hki_run_steps(engine->ep, lane, &moved);
+    const hk_status_t status = run(engine->ep, lane, &moved);
     if (status == HK_OK) {
-        run_end(engine, lane);
+        lane->run += (uint64_t)engine->opts.lane_count;
+        lane->op = NULL; // there is no other
+        op->tiles_done = 1;
+        op_moved(engine, op);
         if (engine->agreeing != 0) {
             (void)agree_all(engine);
         }

@@ -56,7 +56,7 @@ typedef struct hki_brief_shape {
 
 /**
  * @param[out] brief_out  NULL if the schedule moves more than that at once; else owned
- * @return HK_OK, HK_ERR_NO_MEMORY
+ * @return HK_OK, HK_ERR_NO_MEMORY, HK_ERR_INTERNAL (this schedule is no cast)
  */
 hk_status_t hki_brief_create(const hk_schedule_t *schedule, const hki_brief_shape_t *shape,
                              hki_brief_t **brief_out);

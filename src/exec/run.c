@@ -10,7 +10,6 @@
 
 #include "base/copy.h"
 #include "base/error.h"
-#include "exec/brief.h"
 #include "exec/history.h"
 
 enum { ROW_BYTES = 2048 }; /**< most of a send whose receiver may be woken with the next one's */
@@ -332,9 +331,6 @@ static hk_status_t step_do(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_
 
 hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
 {
-    if (lane->op->brief != NULL) {
-        return hki_brief_run(ep, lane, moved);
-    }
     const hk_schedule_t *schedule = lane->schedule;
 
     if (!lane->is_begun) {

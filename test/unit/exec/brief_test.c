@@ -124,6 +124,8 @@ static void rows_to_all_can_be_cast(void **state)
     hki_brief_destroy(&brief);
     schedule->steps[1].src.length = 0; // another payload
     assert_false(hki_schedule_is_cast(schedule));
+    assert_int_equal(hki_brief_create(schedule, &shape, &brief), HK_ERR_INTERNAL);
+    assert_null(brief);
     schedule->steps[1].src.length = 1;
     assert_true(hki_schedule_is_cast(schedule));
     schedule->steps[1].peer = schedule->steps[0].peer; // twice to the same
