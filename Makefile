@@ -10,7 +10,8 @@ export JOBS
 help:
 	@echo "make demo     train a small GPT on four ranks and prove that one rank gives the same bits"
 	@echo "make check    build and run all tests, also under sanitizers (under 15 minutes on 2 cores)"
-	@echo "make stress   the long forms of the tests (hours)"
+	@echo "make stress   the long forms of the tests, some also under sanitizers (hours;"
+	@echo "              make stress TESTS='conformance.*mix' does those whose names match)"
 	@echo "make bench    compare the collectives with Open MPI, MPICH and Gloo, where they are there"
 	@echo "              (25 minutes; make bench BENCH='--colls all_reduce --ranks 2' does a part)"
 	@echo "make install  install library, headers and command (PREFIX=$(PREFIX), DESTDIR=)"
@@ -32,7 +33,7 @@ check:
 
 stress:
 	@scripts/setup.sh check
-	@scripts/check.sh stress
+	@scripts/check.sh stress '$(TESTS)'
 
 bench: build
 	@build/release/hocket bench --vs all $(BENCH) --markdown docs/performance.md \

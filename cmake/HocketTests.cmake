@@ -3,7 +3,7 @@
 #   asan, tsan    also under sanitizers; its program must then be a dependency of the target
 #                 asan_tests or tsan_tests: hk_sanitized_test(TARGET TEST asan tsan)
 #   serial        alone on the machine (real processes with deadlines)
-#   stress        only `make stress`
+#   stress        only `make stress`, which runs those labelled asan or tsan also under these
 add_custom_target(asan_tests)
 add_custom_target(tsan_tests)
 
