@@ -45,8 +45,8 @@ static bool progress_others(hk_comm_t *comm, bool *moved)
         return false;
     }
     for (hk_comm_t *other = domain->first; other != NULL; other = other->domain_next) {
-        if (other == comm || !hki_lock_try(&other->lock)) {
-            continue; // its own thread is in it
+        if (other == comm || hki_lock_is_wanted(&other->lock) || !hki_lock_try(&other->lock)) {
+            continue; // its own thread is in it, or wants to be
         }
         if (!other->is_broken && hki_comm_is_busy(other)) {
             has_work = true;
