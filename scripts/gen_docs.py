@@ -51,7 +51,7 @@ def status_document():
 
 def algorithms():
     """[(collective, name)] in the order of registry.def."""
-    return re.findall(r"^HKI_ALGO\((\w+), (\w+),", read("src/algo/registry.def"), re.M)
+    return re.findall(r"^HKI_ALGO(?:_NEAR)?\((\w+), (\w+),", read("src/algo/registry.def"), re.M)
 
 
 def head_comment(path):

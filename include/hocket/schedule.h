@@ -86,11 +86,13 @@ typedef struct hk_schedule_opts {
     int out_blocks;     /**< blocks in OUT: 1 (default) or nranks */
     size_t tmp_count;   /**< elements of TMP, default 0 */
     size_t acc_count;   /**< partial sums in ACC, default 0 */
+    int near_ranks;     /**< ranks come in groups of so many, the last perhaps of fewer, that are
+                             nearer to each other than to others; default 1: all are alike */
 } hk_schedule_opts_t;
 
 static inline hk_schedule_opts_t hk_schedule_opts_default(void)
 {
-    const hk_schedule_opts_t opts = {sizeof(opts), NULL, 0, 1, 0, HK_ALIAS_NONE, 0, 1, 1, 0, 0};
+    const hk_schedule_opts_t opts = {sizeof(opts), NULL, 0, 1, 0, HK_ALIAS_NONE, 0, 1, 1, 0, 0, 1};
     return opts;
 }
 

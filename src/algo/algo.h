@@ -31,9 +31,10 @@ typedef enum hki_coll {
 /**
  * Write the schedule of one rank.
  *
- * @param[in]  opts  rank, nranks, root, alias and count of the call (name, blocks and scratch are
- *                   the algorithm's to fill in); never NULL. count = elements of one block:
- *                   all of the buffer for broadcast, reduce, all_reduce; one rank's part otherwise
+ * @param[in]  opts  rank, nranks, root, alias, count and near_ranks of the call (name, blocks and
+ *                   scratch are the algorithm's to fill in); never NULL. count = elements of one
+ *                   block: all of the buffer for broadcast, reduce, all_reduce; one rank's part
+ *                   otherwise
  * @param[out] schedule_out  set on success only; owned by the caller
  * @return HK_OK, HK_ERR_NO_MEMORY, HK_ERR_UNSUPPORTED (this nranks or alias)
  */
@@ -69,6 +70,7 @@ enum { HKI_ALGOS_MAX = 64 };
 typedef struct hki_costs {
     hki_cost_params_t common; /**< of those that were not measured, and of sends */
     hki_cost_params_t of[HKI_ALGOS_MAX];
+    int near_ranks; /**< see hk_schedule_opts_t; above 1, grouped algorithms may be chosen */
     hki_cross_params_t cross[HKI_CROSS_LEVELS];
     hki_far_t far[HKI_ALGOS_MAX]; /**< 0 until hki_costs_cross() */
 } hki_costs_t;
@@ -95,6 +97,7 @@ typedef struct hki_algo {
     hki_algo_fn build;
     hki_cost_fn cost;
     bool is_tree_order; /**< keeps the canonical order; false: runs only with HK_ORDER_ANY */
+    bool is_grouped;    /**< made for near_ranks above 1, and right for all */
     bool is_block_form; /**< works with blocks of unequal lengths (the v forms) by clipping */
 } hki_algo_t;
 
@@ -120,11 +123,12 @@ typedef struct hki_crossing {
  * Count, on the schedules of all ranks, what crosses. Builds them: some ten microseconds a rank,
  * for 64 ranks.
  *
+ * @param near_ranks  see hk_schedule_opts_t
  * @param parts  by level: (nranks,) ranks with equal numbers are in the same part; NULL: all are
  * @param[out] crossings_out  (HKI_CROSS_LEVELS,) set on success only; 0 where parts are NULL
  * @return HK_OK, HK_ERR_NO_MEMORY
  */
-HK_NODISCARD hk_status_t hki_algo_crossing(const hki_algo_t *algo, int nranks,
+HK_NODISCARD hk_status_t hki_algo_crossing(const hki_algo_t *algo, int nranks, int near_ranks,
                                            const int *const parts[HKI_CROSS_LEVELS],
                                            hki_crossing_t *crossings_out);
 
@@ -134,6 +138,10 @@ double hki_crossing_hops(const hki_algo_t *algo, int nranks, const hki_crossing_
 /** Set what crossing adds to the costs of an algorithm. @param crossings  (HKI_CROSS_LEVELS,) */
 void hki_costs_cross(hki_costs_t *costs, const hki_algo_t *algo, int nranks,
                      const hki_crossing_t *crossings);
+
+/** May it be chosen here? The arguments are those of hki_algo_choose(). */
+bool hki_algo_is_allowed(const hki_algo_t *algo, const hki_costs_t *costs, bool any_order,
+                         bool needs_blocks);
 
 /** Predicted time [ns]. `algo` is one of hki_algo_all(). */
 double hki_algo_time(const hki_algo_t *algo, const hki_costs_t *costs, int nranks,

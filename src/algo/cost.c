@@ -74,6 +74,13 @@ void hki_costs_init(hki_costs_t *costs, const hki_cost_params_t *common)
     }
 }
 
+bool hki_algo_is_allowed(const hki_algo_t *algo, const hki_costs_t *costs, bool any_order,
+                         bool needs_blocks)
+{
+    return (any_order || algo->is_tree_order) && (!needs_blocks || algo->is_block_form) &&
+           (costs->near_ranks > 1 || !algo->is_grouped);
+}
+
 double hki_algo_time(const hki_algo_t *algo, const hki_costs_t *costs, int nranks,
                      double block_bytes)
 {
@@ -97,8 +104,7 @@ const hki_algo_t *hki_algo_choose(hki_coll_t coll, const hki_costs_t *costs, int
     for (int i = 0; i < count; i++) {
         const hki_algo_t *algo = &algos[i];
 
-        if (algo->coll != coll || (needs_blocks && !algo->is_block_form) ||
-            (!any_order && !algo->is_tree_order)) {
+        if (algo->coll != coll || !hki_algo_is_allowed(algo, costs, any_order, needs_blocks)) {
             continue;
         }
         const double ns = hki_algo_time(algo, costs, nranks, block_bytes);

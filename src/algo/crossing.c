@@ -71,7 +71,7 @@ static hki_crossing_t sum_up(const tally_t *tallies, int nranks, size_t count)
     return crossing;
 }
 
-hk_status_t hki_algo_crossing(const hki_algo_t *algo, int nranks,
+hk_status_t hki_algo_crossing(const hki_algo_t *algo, int nranks, int near_ranks,
                               const int *const parts[HKI_CROSS_LEVELS],
                               hki_crossing_t *crossings_out)
 {
@@ -94,6 +94,7 @@ hk_status_t hki_algo_crossing(const hki_algo_t *algo, int nranks,
 
         opts.rank = rank;
         opts.nranks = nranks;
+        opts.near_ranks = near_ranks;
         opts.count = count;
         HKI_TRY(status = algo->build(&opts, &schedule), done);
         for (int level = 0; level < HKI_CROSS_LEVELS; level++) {

@@ -20,10 +20,15 @@
 enum { TREE = true, ANY = false, BLOCKS = true, EVEN = false };
 
 static const hki_algo_t g_algos[] = {
-#define HKI_ALGO(coll, name, text, order, form) \
-    {COLL_##coll, #name, text, hki_##coll##_##name, hki_##coll##_##name##_cost, order, form},
+#define ROW(coll, name, text, order, form, is_near)                               \
+    {COLL_##coll, #name,   text, hki_##coll##_##name, hki_##coll##_##name##_cost, \
+     order,       is_near, form},
+#define HKI_ALGO(coll, name, text, order, form)      ROW(coll, name, text, order, form, false)
+#define HKI_ALGO_NEAR(coll, name, text, order, form) ROW(coll, name, text, order, form, true)
 #include "algo/registry.def"
+#undef HKI_ALGO_NEAR
 #undef HKI_ALGO
+#undef ROW
 };
 
 _Static_assert(sizeof(g_algos) / sizeof(g_algos[0]) <= HKI_ALGOS_MAX, "raise HKI_ALGOS_MAX");

@@ -142,6 +142,7 @@ hk_status_t hki_comm_create(hki_endpoint_t *ep, const hk_comm_opts_t *opts,
     comm->failure.rank = -1;
     comm->costs = *costs;
     HKI_TRY(status = hki_parts_init(&comm->parts, ep), fail);
+    comm->costs.near_ranks = comm->parts.near_ranks;
     if (parent != NULL) {
         HKI_TRY(status = hki_choice_copy(parent->choice, &comm->choice), fail);
     } else {

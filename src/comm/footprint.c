@@ -16,6 +16,7 @@ enum { REFERENCE_COUNT = 1 << 20, SAMPLED_RANKS = 40, KEPT = 512 };
 typedef struct kept {
     const hki_algo_t *algo;
     int nranks;
+    int near_ranks;
     hki_footprint_t footprint;
 } kept_t;
 
@@ -89,18 +90,18 @@ static void add_schedule(const hk_schedule_t *schedule, hki_footprint_t *footpri
         larger(footprint->acc_partials, (double)schedule->opts.acc_count * scale);
 }
 
-static hk_status_t add_rank(const hki_algo_t *algo, int nranks, int rank,
-                            hki_footprint_t *footprint)
+static hk_status_t add_rank(const kept_t *what, int rank, hki_footprint_t *footprint)
 {
     for (int alias = HK_ALIAS_NONE; alias <= HK_ALIAS_SAME; alias++) {
         hk_schedule_opts_t opts = hk_schedule_opts_default();
         hk_schedule_t *schedule = NULL;
 
         opts.rank = rank;
-        opts.nranks = nranks;
+        opts.nranks = what->nranks;
+        opts.near_ranks = what->near_ranks;
         opts.count = REFERENCE_COUNT;
         opts.alias = (hk_alias_t)alias;
-        const hk_status_t status = algo->build(&opts, &schedule);
+        const hk_status_t status = what->algo->build(&opts, &schedule);
         if (status == HK_OK) {
             add_schedule(schedule, footprint);
             hk_schedule_destroy(&schedule);
@@ -111,52 +112,59 @@ static hk_status_t add_rank(const hki_algo_t *algo, int nranks, int rank,
     return HK_OK;
 }
 
-static hk_status_t measure(const hki_algo_t *algo, int nranks, hki_footprint_t *footprint)
+/** Measure what->footprint. */
+static hk_status_t measure(kept_t *what)
 {
+    const int nranks = what->nranks;
     const int step = nranks / SAMPLED_RANKS + 1;
 
     footprint->is_cast = nranks > 2 && step == 1;
     for (int r = 0; r < nranks; r += step) {
-        const hk_status_t status = add_rank(algo, nranks, r, footprint);
+        const hk_status_t status = add_rank(what, r, &what->footprint);
 
         if (status != HK_OK) {
             return status;
         }
     }
-    return nranks > 1 ? add_rank(algo, nranks, nranks - 1, footprint) : HK_OK;
+    // the last group may be smaller, so that its first has more to pass on
+    const int first = (nranks - 1) / what->near_ranks * what->near_ranks;
+    const hk_status_t status = add_rank(what, first, &what->footprint);
+    return status == HK_OK ? add_rank(what, nranks - 1, &what->footprint) : status;
 }
 
-static const kept_t *find_kept(const hki_algo_t *algo, int nranks)
+static const kept_t *find_kept(const kept_t *what)
 {
     for (int i = 0; i < g_kept_count; i++) {
-        if (g_kept[i].algo == algo && g_kept[i].nranks == nranks) {
+        if (g_kept[i].algo == what->algo && g_kept[i].nranks == what->nranks &&
+            g_kept[i].near_ranks == what->near_ranks) {
             return &g_kept[i];
         }
     }
     return NULL;
 }
 
-hk_status_t hki_footprint(const hki_algo_t *algo, int nranks, hki_footprint_t *footprint_out)
+hk_status_t hki_footprint(const hki_algo_t *algo, int nranks, int near_ranks,
+                          hki_footprint_t *footprint_out)
 {
-    hki_footprint_t footprint = {0};
+    kept_t what = {.algo = algo, .nranks = nranks, .near_ranks = near_ranks};
     hk_status_t status = HK_OK;
 
     (void)pthread_mutex_lock(&g_mutex);
-    const kept_t *kept = find_kept(algo, nranks);
+    const kept_t *kept = find_kept(&what);
     if (kept != NULL) {
-        footprint = kept->footprint;
+        what = *kept;
     } else {
-        status = measure(algo, nranks, &footprint);
+        status = measure(&what);
     }
     if (kept == NULL && status == HK_OK) {
         // A full table starts again: only time is lost.
         g_kept_count = g_kept_count == KEPT ? 0 : g_kept_count;
-        g_kept[g_kept_count] = (kept_t){.algo = algo, .nranks = nranks, .footprint = footprint};
+        g_kept[g_kept_count] = what;
         g_kept_count++;
     }
     (void)pthread_mutex_unlock(&g_mutex);
     if (status == HK_OK) {
-        *footprint_out = footprint;
+        *footprint_out = what.footprint;
     }
     return status;
 }

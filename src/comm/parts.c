@@ -38,9 +38,32 @@ static bool is_divided(const hki_endpoint_t *ep, int level)
     return has_others && has_equals;
 }
 
+/** Ranks of each part, if they lie in them one after the other; else 1. */
+static int block_size(const int *parts, int nranks)
+{
+    int size = 1;
+
+    while (size < nranks && parts[size] == parts[0]) {
+        size++;
+    }
+    for (int rank = 0; rank < nranks; rank++) {
+        const int first = rank - rank % size;
+
+        if (parts[rank] != parts[first] || (first > 0 && parts[first] == parts[first - 1])) {
+            return 1;
+        }
+        for (int before = 0; rank == first && before < first; before += size) {
+            if (parts[before] == parts[first]) {
+                return 1;
+            }
+        }
+    }
+    return size;
+}
+
 hk_status_t hki_parts_init(hki_parts_t *parts, const hki_endpoint_t *ep)
 {
-    *parts = (hki_parts_t){.nranks = ep->nranks};
+    *parts = (hki_parts_t){.nranks = ep->nranks, .near_ranks = 1};
     if (ep->nranks > HKI_PARTS_RANKS_MAX) {
         return HK_OK;
     }
@@ -56,6 +79,8 @@ hk_status_t hki_parts_init(hki_parts_t *parts, const hki_endpoint_t *ep)
         for (int rank = 0; rank < ep->nranks; rank++) {
             parts->of[level][rank] = part_of(ep, rank, level);
         }
+        const int size = block_size(parts->of[level], ep->nranks);
+        parts->near_ranks = size > 1 ? size : parts->near_ranks; // the outer level comes last
     }
     return HK_OK;
 }
@@ -74,7 +99,7 @@ hk_status_t hki_parts_count(const hki_parts_t *parts, const hki_algo_t *algo,
     const int *const of[HKI_CROSS_LEVELS] = {parts->of[HKI_CROSS_CACHE],
                                              parts->of[HKI_CROSS_MEMORY]};
 
-    return hki_algo_crossing(algo, parts->nranks, of, crossings_out);
+    return hki_algo_crossing(algo, parts->nranks, parts->near_ranks, of, crossings_out);
 }
 
 hk_status_t hki_parts_cross(hki_parts_t *parts, hki_coll_t coll, hki_costs_t *costs)

@@ -19,7 +19,9 @@ typedef struct hki_parts {
     int *of[HKI_CROSS_LEVELS]; /**< (nranks,) part of each rank; owned; NULL: nothing to tell apart,
                                     since all ranks are in one part, each is in one of its own, or
                                     that of some is not known */
-    uint32_t counted;          /**< collectives whose costs know of them, a bit each */
+    int near_ranks;   /**< ranks lie in parts one after the other, of so many each, of fewer in the
+                         last: of memory domains, else of caches; 1: they do not */
+    uint32_t counted; /**< collectives whose costs know of them, a bit each */
 } hki_parts_t;
 
 /** Look where all ranks run. @return HK_OK, HK_ERR_NO_MEMORY */
@@ -32,7 +34,7 @@ static inline bool hki_parts_are(const hki_parts_t *parts, int level)
     return parts->of[level] != NULL;
 }
 
-/** What an algorithm crosses. @param[out] crossings_out  (HKI_CROSS_LEVELS,) */
+/** What an algorithm crosses here. @param[out] crossings_out  (HKI_CROSS_LEVELS,) */
 HK_NODISCARD hk_status_t hki_parts_count(const hki_parts_t *parts, const hki_algo_t *algo,
                                          hki_crossing_t *crossings_out);
 

@@ -98,7 +98,7 @@ static hk_status_t tile_max(const hk_comm_t *comm, const hki_algo_t *algo, const
     const double scratch = (double)hki_comm_scratch_bytes(comm->ep->staging_bytes);
     double room = (double)hki_comm_staging_room(comm->ep);
     double tile = (double)(SIZE_MAX / 4);
-    const hk_status_t status = hki_footprint(algo, comm->nranks, &need);
+    const hk_status_t status = hki_footprint(algo, comm->nranks, comm->parts.near_ranks, &need);
 
     if (status != HK_OK) {
         return status;
@@ -211,6 +211,7 @@ static hk_status_t build(hk_comm_t *comm, const hki_algo_t *algo, const hki_plan
 
     opts.rank = comm->rank;
     opts.nranks = comm->nranks;
+    opts.near_ranks = comm->parts.near_ranks;
     opts.root = count == 0 ? 0 : plan->key.root;
     opts.alias = count == 0 ? HK_ALIAS_NONE : (hk_alias_t)plan->key.alias;
     opts.count = count;

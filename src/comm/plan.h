@@ -85,7 +85,9 @@ typedef struct hki_footprint {
     double acc_partials;
 } hki_footprint_t;
 
-/** Memory of (algorithm, nranks); measured on the schedules of all ranks, then remembered. */
-hk_status_t hki_footprint(const hki_algo_t *algo, int nranks, hki_footprint_t *footprint_out);
+/** Memory of (algorithm, nranks, near_ranks); measured on the schedules of all ranks, then
+ *  remembered. */
+hk_status_t hki_footprint(const hki_algo_t *algo, int nranks, int near_ranks,
+                          hki_footprint_t *footprint_out);
 
 #endif /* HKI_COMM_PLAN_H */

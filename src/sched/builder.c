@@ -202,6 +202,9 @@ static hk_status_t check_opts(const hk_schedule_opts_t *opts)
         has_alias = opts->out_blocks == 1 && opts->in_blocks == opts->nranks;
         break;
     }
+    if (opts->near_ranks < 1) {
+        return HKI_FAIL(HK_ERR_INVALID_ARG, "groups of %d near ranks; 1 or more", opts->near_ranks);
+    }
     if (!has_alias) {
         return HKI_FAIL(HK_ERR_INVALID_ARG, "alias %d does not fit %d blocks in and %d out",
                         (int)opts->alias, opts->in_blocks, opts->out_blocks);

@@ -25,7 +25,8 @@ static hk_status_t measure_all(hki_bench_t *bench, const hki_bench_case_t *what,
     candidates->count = 0;
     for (int i = 0; i < count && status == HK_OK; i++) {
         if ((int)algos[i].coll == what->coll &&
-            (algos[i].is_tree_order || bench->values->order == HK_ORDER_ANY)) {
+            hki_algo_is_allowed(&algos[i], &bench->costs, bench->values->order == HK_ORDER_ANY,
+                                false)) {
             bench->algo = &algos[i];
             status = hki_bench_measure(bench, what, &candidates->rows[candidates->count++]);
             bench->algo = NULL;

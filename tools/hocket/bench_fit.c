@@ -129,9 +129,11 @@ static void print(const fit_t *fit, int count)
         }
     }
     for (int i = 0; i < count; i++) {
-        (void)printf("  %-14s %-14s %12.1f %14.5f %14.5f %8.0f\n", hki_coll_name(algos[i].coll),
-                     algos[i].name, fit->costs.of[i].alpha_ns, fit->costs.of[i].beta_ns,
-                     fit->costs.of[i].gamma_ns, 100.0 * fit->errors[i]);
+        if (fit->is_measured[i]) {
+            (void)printf("  %-14s %-14s %12.1f %14.5f %14.5f %8.0f\n", hki_coll_name(algos[i].coll),
+                         algos[i].name, fit->costs.of[i].alpha_ns, fit->costs.of[i].beta_ns,
+                         fit->costs.of[i].gamma_ns, 100.0 * fit->errors[i]);
+        }
     }
 }
 
@@ -185,7 +187,9 @@ hk_status_t hki_bench_fit(hki_bench_t *bench)
     }
     for (int i = 0; i < count && status == HK_OK; i++) {
         fit->first[i] = at;
-        status = measure_algo(bench, &algos[i], fit, &at);
+        if (hki_algo_is_allowed(&algos[i], &bench->costs, true, false)) {
+            status = measure_algo(bench, &algos[i], fit, &at);
+        }
         fit->first[i + 1] = at;
     }
     if (status == HK_OK && bench->rank == 0) {

@@ -26,6 +26,7 @@ typedef struct coll_case {
     const char *algo;
     int nranks;
     int root;
+    int near;         /**< near_ranks; 0: 1 */
     size_t count;     /**< elements of a block, as built */
     size_t run_count; /**< as run; blocks of unequal lengths up to this, if is_unequal */
     case_place_t place;
@@ -61,6 +62,7 @@ static inline hk_schedule_opts_t case_opts(const coll_case_t *c, int rank)
     opts.rank = rank;
     opts.nranks = c->nranks;
     opts.root = c->root;
+    opts.near_ranks = c->near > 0 ? c->near : 1;
     opts.count = c->count;
     opts.alias = case_alias(c, rank);
     return opts;
@@ -115,8 +117,8 @@ static inline size_t case_block_count(const void *cookie, int rank, hk_region_t 
 
 static inline void case_fail(const coll_case_t *c, const char *what)
 {
-    fail_msg("%s %s: %d ranks, root %d, count %zu run with %zu, place %d, unequal %d: %s",
-             hki_coll_name(c->coll), c->algo, c->nranks, c->root, c->count, c->run_count,
+    fail_msg("%s %s: %d ranks, near %d, root %d, count %zu run with %zu, place %d, unequal %d: %s",
+             hki_coll_name(c->coll), c->algo, c->nranks, c->near, c->root, c->count, c->run_count,
              (int)c->place, (int)c->is_unequal, what);
 }
 

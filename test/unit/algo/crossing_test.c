@@ -32,7 +32,7 @@ static hki_crossing_t count_one(const hki_algo_t *algo, int nranks, const int *p
     const int *const levels[HKI_CROSS_LEVELS] = {[HKI_CROSS_MEMORY] = parts};
     hki_crossing_t got[HKI_CROSS_LEVELS];
 
-    assert_ok(hki_algo_crossing(algo, nranks, levels, got));
+    assert_ok(hki_algo_crossing(algo, nranks, 1, levels, got));
     assert_true(got[HKI_CROSS_CACHE].messages == 0.0 && got[HKI_CROSS_CACHE].bytes == 0.0);
     return got[HKI_CROSS_MEMORY];
 }
@@ -181,7 +181,7 @@ static void levels_are_counted_each_and_cost_together(void **state)
     (void)state;
     block_parts(8, 4, caches);
     block_parts(8, 2, memories);
-    assert_ok(hki_algo_crossing(algo, 8, levels, got));
+    assert_ok(hki_algo_crossing(algo, 8, 1, levels, got));
     assert_true(got[HKI_CROSS_CACHE].messages == 6.0 && got[HKI_CROSS_CACHE].bytes == 12.0);
     assert_true(got[HKI_CROSS_MEMORY].messages == 4.0 && got[HKI_CROSS_MEMORY].bytes == 16.0);
     hki_costs_init(&costs, &params);
@@ -259,7 +259,7 @@ static void any_allocation_may_fail(void **state)
     block_parts(4, 2, parts);
     for (int i = 1; i < 200; i++) {
         hki_alloc_fail_at((size_t)i);
-        const hk_status_t status = hki_algo_crossing(algo, 4, levels, crossings);
+        const hk_status_t status = hki_algo_crossing(algo, 4, 1, levels, crossings);
         hki_alloc_fail_at(0);
         assert_int_equal(hki_alloc_live(), 0);
         if (status == HK_OK) {

@@ -35,7 +35,7 @@ static void every_rank_and_root_fits(void **state)
         for (size_t p = 0; p < ARRAY_LEN(sizes); p++) {
             hki_footprint_t need;
 
-            assert_ok(hki_footprint(&algos[a], sizes[p], &need));
+            assert_ok(hki_footprint(&algos[a], sizes[p], 1, &need));
             for (int k = 0; k < sizes[p] * (int)ARRAY_LEN(counts); k++) {
                 hk_schedule_opts_t opts = hk_schedule_opts_default();
                 hk_schedule_t *schedule = NULL;
@@ -59,17 +59,67 @@ static void a_direct_all_reduce_stages_its_input_once(void **state)
 
     (void)state;
     assert_non_null(direct);
-    assert_ok(hki_footprint(direct, 4, &need));
-    assert_ok(hki_footprint(direct, 4, &again)); // remembered
+    assert_ok(hki_footprint(direct, 4, 1, &need));
+    assert_ok(hki_footprint(direct, 4, 1, &again)); // remembered
     assert_true(need.staged.elements == 1.0 && again.staged.elements == 1.0);
     assert_true(need.staged.partials == 0.0);
     assert_int_equal(need.staged.messages, 1);
+}
+
+/** Payloads of one schedule that are staged: one for all sends of the same in a row. */
+static int count_payloads(const hk_schedule_t *schedule)
+{
+    const hki_step_t *before = NULL;
+    int count = 0;
+
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        const hki_step_t *step = &schedule->steps[i];
+
+        if (step->kind == HKI_STEP_SEND) {
+            count += before == NULL || before->src.region != step->src.region ||
+                     before->src.block != step->src.block;
+        }
+        before = step->kind == HKI_STEP_SEND ? step : NULL;
+    }
+    return count;
+}
+
+static void what_is_passed_on_in_groups_of_any_size_fits(void **state)
+{
+    static const int sizes[][2] = {{4, 2}, {7, 4}, {13, 5}, {45, 41}, {64, 57}, {64, 32}, {64, 1}};
+    const hki_algo_t *grouped = hki_algo_find(HKI_COLL_ALL_GATHER, "grouped");
+
+    (void)state;
+    for (size_t p = 0; p < ARRAY_LEN(sizes); p++) {
+        hki_footprint_t need;
+        int most = 0;
+
+        assert_ok(hki_footprint(grouped, sizes[p][0], sizes[p][1], &need));
+        for (int rank = 0; rank < sizes[p][0]; rank++) {
+            hk_schedule_opts_t opts = hk_schedule_opts_default();
+            hk_schedule_t *schedule = NULL;
+
+            opts.nranks = sizes[p][0];
+            opts.near_ranks = sizes[p][1];
+            opts.rank = rank;
+            opts.count = 10;
+            assert_ok(grouped->build(&opts, &schedule));
+            const int payloads = count_payloads(schedule);
+            most = payloads > most ? payloads : most;
+            hk_schedule_destroy(&schedule);
+        }
+        if (need.staged.messages != most || need.staged.elements < most) {
+            fail_msg("%d ranks in groups of %d: %d payloads, %g elements; want %d", sizes[p][0],
+                     sizes[p][1], need.staged.messages, need.staged.elements, most);
+        }
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_and_root_fits),
+        cmocka_unit_test(what_is_passed_on_in_groups_of_any_size_fits),
         cmocka_unit_test(a_direct_all_reduce_stages_its_input_once),
     };
 

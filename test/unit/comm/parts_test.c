@@ -64,6 +64,42 @@ static void levels_count_where_there_is_something_to_tell_apart(void **state)
     assert_levels(&ep, false, false);
 }
 
+static void assert_near(const hki_endpoint_t *ep, int want)
+{
+    hki_parts_t parts;
+
+    assert_ok(hki_parts_init(&parts, ep));
+    assert_int_equal(parts.near_ranks, want);
+    hki_parts_fini(&parts);
+}
+
+static void ranks_in_blocks_are_near_each_other(void **state)
+{
+    hki_endpoint_t ep = fabricate(8, 4, 2);
+
+    (void)state;
+    assert_near(&ep, 4); // of the outer level
+    ep = fabricate(8, 4, 1);
+    assert_near(&ep, 2);
+    ep = fabricate(8, 1, 1);
+    assert_near(&ep, 1);
+    ep = fabricate(8, 8, 8);
+    assert_near(&ep, 1);
+    ep = fabricate(8, 1, 2);
+    g_homes[3].part[HKI_HOME_MEMORY] = 1;
+    assert_near(&ep, 1); // 3 and 5 are no blocks of 3
+    g_homes[6].part[HKI_HOME_MEMORY] = 7;
+    g_homes[7].part[HKI_HOME_MEMORY] = 7;
+    assert_near(&ep, 3); // 3, 3 and 2 are
+    g_homes[6].part[HKI_HOME_MEMORY] = 0;
+    g_homes[7].part[HKI_HOME_MEMORY] = 0;
+    assert_near(&ep, 1); // the first part comes again
+    for (int r = 0; r < 8; r++) {
+        g_homes[r].part[HKI_HOME_MEMORY] = r % 2;
+    }
+    assert_near(&ep, 1);
+}
+
 static void one_part_changes_no_cost(void **state)
 {
     const hki_endpoint_t ep = fabricate(8, 1, 1);
@@ -135,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_count_where_there_is_something_to_tell_apart),
+        cmocka_unit_test(ranks_in_blocks_are_near_each_other),
         cmocka_unit_test(one_part_changes_no_cost),
         cmocka_unit_test(a_collective_is_counted_once_and_alone),
         cmocka_unit_test(any_allocation_may_fail),
