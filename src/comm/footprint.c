@@ -118,7 +118,7 @@ static hk_status_t measure(kept_t *what)
     const int nranks = what->nranks;
     const int step = nranks / SAMPLED_RANKS + 1;
 
-    footprint->is_cast = nranks > 2 && step == 1;
+    what->footprint.is_cast = nranks > 2 && step == 1;
     for (int r = 0; r < nranks; r += step) {
         const hk_status_t status = add_rank(what, r, &what->footprint);
 
