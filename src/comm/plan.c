@@ -295,7 +295,7 @@ static hk_status_t abridge(const hk_comm_t *comm, const hki_algo_t *algo, hki_pl
     if (plan->ntiles != 1 || plan->key.is_vector != 0) {
         return HK_OK;
     }
-    const hk_status_t status = hki_footprint(algo, comm->nranks, &need);
+    const hk_status_t status = hki_footprint(algo, comm->nranks, comm->parts.near_ranks, &need);
     if (status != HK_OK) {
         return status;
     }
