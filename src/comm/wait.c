@@ -156,6 +156,9 @@ static bool linger(const hk_comm_t *comm)
     int lane = 0;
     int peer = -1;
 
+    if (!comm->ep->can_spin) {
+        return false;
+    }
     if (!has_sends) {
         peer = hki_engine_awaits(comm->engine, &lane);
     } else if (hki_engine_oldest(comm->engine) == NULL) {

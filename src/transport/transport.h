@@ -256,6 +256,7 @@ struct hki_endpoint {
     /** (HKI_NOTE_BYTES,) hki_transport_opts_t.note of rank 0, in a group that hki_shm_open() has
      *  made; zeros in all others. */
     const unsigned char *note;
+    bool can_spin;        /**< wait() spins first, and linger() waits: ranks do not share cores */
     int ranks_per_core;   /**< ranks of this host per core they may run on, rounded up, >= 1 */
     bool has_spare_cores; /**< the ranks of this host are fewer than the cores they may run on */
     hki_counts_t counts;

@@ -67,8 +67,7 @@ typedef struct hki_segment {
     uint64_t group_offset;
     const char *lent;      /**< memory that goes when the others have left, or NULL */
     bool is_shown_waiting; /**< mine->waits_for says so */
-    bool can_spin;
-    uint64_t checked_ns; /**< when the peers were last looked at */
+    uint64_t checked_ns;   /**< when the peers were last looked at */
     uint64_t cores_checked_ns;
     int *unrung; /**< (nranks,) peers that were sent something and have yet to be woken */
     int nunrung;

@@ -108,7 +108,7 @@ static void note_reader(hki_staging_t *staging, int peer, uint64_t ticket)
 static bool is_short(const hki_segment_t *seg, size_t bytes, unsigned flags)
 {
     return (flags & HKI_SEND_SHORT) != 0 &&
-           bytes <= (seg->can_spin ? (size_t)SHORT_BYTES : (size_t)SHORT_BYTES_SHARED_CORE);
+           bytes <= (seg->base.can_spin ? (size_t)SHORT_BYTES : (size_t)SHORT_BYTES_SHARED_CORE);
 }
 
 /** Let the receiver read the payload in the staging memory. @return false: there is no room */
@@ -277,7 +277,7 @@ bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer)
     const uint64_t number = in->released + 1;
     const hki_line_t *line = line_in(seg, in);
 
-    for (int i = 0; seg->can_spin && i < LINGER_ROUNDS; i++) {
+    for (int i = 0; seg->base.can_spin && i < LINGER_ROUNDS; i++) {
         if (atomic_load_explicit(&line->number, memory_order_acquire) == number) {
             return true;
         }

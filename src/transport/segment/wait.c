@@ -24,7 +24,7 @@
 enum {
     SPIN_ROUNDS = 256, /**< some 100 us, with what the caller does in a round */
     YIELD_ROUNDS = 32, /**< at least */
-    CLOCK_ROUNDS = 16, /**< how often a spinning rank looks at the clock */
+    CLOCK_ROUNDS = 16, /**< how often a rank that spins or yields looks at the clock */
     CHECK_NS_PER_RANK = 10000,
 };
 
@@ -191,8 +191,8 @@ void hki_segment_look_at_cores(hki_segment_t *seg)
     hki_cpu_mask_note(&world->masks[self]);
     seg->base.ranks_per_core = hki_ranks_per_core(world->masks, world->nranks, self);
     seg->base.has_spare_cores = hki_has_spare_cores(world->masks, world->nranks, self);
-    seg->can_spin = world->spin == HKI_SPIN_ALWAYS ||
-                    (world->spin == HKI_SPIN_AUTO && seg->base.ranks_per_core == 1);
+    seg->base.can_spin = world->spin == HKI_SPIN_ALWAYS ||
+                         (world->spin == HKI_SPIN_AUTO && seg->base.ranks_per_core == 1);
 }
 
 /** Is it time to look at the peers again? */
@@ -236,7 +236,7 @@ static void sleep_or_arm(hki_segment_t *seg, uint64_t slice_ns)
 hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer, uint64_t slice_ns)
 {
     hki_segment_t *seg = hki_segment_of(ep);
-    const uint32_t spin_rounds = seg->can_spin ? SPIN_ROUNDS : 0;
+    const uint32_t spin_rounds = seg->base.can_spin ? SPIN_ROUNDS : 0;
     const int forced = seg->world->spin;
     const uint32_t yield_rounds = forced == HKI_SPIN_SLEEPS ? 0 : YIELD_ROUNDS;
     const uint32_t round = waiter->rounds;
@@ -253,12 +253,18 @@ hk_status_t hki_segment_wait(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
         }
         return check(seg, waiter, peer, hki_clock_ns());
     }
+    const uint32_t yields = round - spin_rounds;
+    if (yields < yield_rounds && yields % CLOCK_ROUNDS != CLOCK_ROUNDS - 1) {
+        (void)sched_yield(); // without clock: most waits are over soon
+        seg->base.counts.yields++;
+        return HK_OK;
+    }
     const uint64_t now_ns = hki_clock_ns();
-    if (round == spin_rounds) {
+    if (waiter->started_ns == 0) {
         waiter->started_ns = now_ns;
     }
     // a core that nobody else wants returns from a yield at once: that is no reason to sleep soon
-    const bool is_early = !seg->can_spin && now_ns - waiter->started_ns < YIELD_NS;
+    const bool is_early = !seg->base.can_spin && now_ns - waiter->started_ns < YIELD_NS;
     if (round < spin_rounds + yield_rounds || (yield_rounds != 0 && is_early) ||
         forced == HKI_SPIN_YIELDS) {
         (void)sched_yield();
