@@ -5,7 +5,9 @@
 #include "support/hk_test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "comm/memory.h"
 #include "job.h"
@@ -59,6 +61,7 @@ static void two_domains_are_filled_one_after_the_other(void **state)
     assert_line("   0     $  $  $  .  .  .  .\n");
     assert_line("   3  $  $  $     .  .  .  .\n");
     assert_line("   4  .  .  .  .     $  $  $\n");
+    assert_line("ranks by cache: 0-3, 4-7\nranks by memory domain: 0-3, 4-7\n");
 }
 
 static void second_threads_of_cores_come_last(void **state)
@@ -70,6 +73,7 @@ static void second_threads_of_cores_come_last(void **state)
     assert_line("     0      0     1.0G      0      0      1      1  8\n");
     assert_line("     0      0     1.0G      0      1      0      2  1\n");
     assert_line("   0     $  s  s  s  s  s  s  c  $");
+    assert_line("ranks by memory domain: 0-1 8-9, 2-3 10-11, 4-5 12-13, 6-7 14-15\n");
 }
 
 static void unbound_ranks_have_no_place(void **state)
@@ -91,6 +95,7 @@ static void verbose_tells_what_is_allocated(void **state)
     assert_line(line);
     assert_line("  alpha                  350 ns a message\n");
     assert_line("  source                 constants; hocket bench --fit -n 8 measures them\n");
+    assert_line("  to another memory      90 ns a message more, 0.029 ns a byte at its border\n");
     assert_line("8 ranks on ");
     assert_false(job_has(&job, "too little"));
 }
@@ -122,6 +127,80 @@ static void ranks_that_are_bound_take_cores_in_this_order(void **state)
     assert_false(job_has(&job, "-"));
 }
 
+/** Run the command on a fabricated machine. */
+static void run_on(const char *synthetic, const char *const *args)
+{
+    show(synthetic, "-n 1"); // skips where there is no hwloc
+    assert_int_equal(setenv("HWLOC_SYNTHETIC", synthetic, 1), 0);
+    const int end = job_run(&job, args);
+    assert_int_equal(unsetenv("HWLOC_SYNTHETIC"), 0);
+    assert_int_equal(end, 0);
+}
+
+static void ranks_are_told_their_part_of_the_machine(void **state)
+{
+    static const char *const bound[] = {
+        "run", "-n", "5", "--bind", "core", "sh", "-c", "echo $HOCKET_RANK is in $HOCKET_DOMAIN.",
+        NULL};
+    static const char *const unbound[] = {"run", "-n", "2", "sh", "-c", "echo [$HOCKET_DOMAIN]",
+                                          NULL};
+
+    (void)state;
+    run_on("pack:2 numa:1 l3:2 core:1 pu:1", bound);
+    assert_line("0 is in 0:0.\n");
+    assert_line("1 is in 1:0.\n");
+    assert_line("2 is in 2:1.\n");
+    assert_line("3 is in 3:1.\n");
+    assert_line("4 is in 0:0.\n");
+    run_on("pack:2 numa:1 l3:2 core:1 pu:1", unbound);
+    assert_int_equal(job_count(&job, "[]\n"), 2);
+}
+
+/** The line of `algorithm` must say that it was chosen. */
+static void assert_chosen(const char *algorithm)
+{
+    const char *end = NULL;
+
+    for (const char *line = job.text; line != NULL && *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        const char *word = strstr(line, algorithm);
+        const char *chosen = strstr(line, " chosen");
+        if (end == NULL) {
+            break;
+        }
+        if (word != NULL && word < end && chosen != NULL && chosen < end) {
+            return;
+        }
+    }
+    fail_msg("%s was not chosen:\n%s", algorithm, job.text);
+}
+
+static void the_choice_follows_the_parts(void **state)
+{
+    static const char *const args[] = {"bench",    "-n",      "8",          "--explain", "--iters",
+                                       "1",        "--colls", "all_gather", "--sizes",   "64K",
+                                       "--budget", "0.001",   NULL};
+    char path[] = "/tmp/hocket-topo-fit-XXXXXX";
+    static const char costs[] = "hocket fit 1\ncommon 350 0.12 0.05\n"; // whatever cores are here
+    const int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, costs, sizeof(costs) - 1), sizeof(costs) - 1);
+    (void)close(fd);
+    assert_int_equal(setenv("HOCKET_FIT", path, 1), 0);
+    run_on("pack:1 numa:1 l3:1 core:8 pu:1", args);
+    assert_chosen("direct");
+    assert_false(job_has(&job, "# ranks by"));
+    assert_false(job_has(&job, "grouped"));
+    run_on("pack:2 numa:1 l3:1 core:4 pu:1", args);
+    assert_line("# ranks by cache: 0-3, 4-7; crossing costs 84 ns a message, ");
+    assert_line("# ranks by memory domain: 0-3, 4-7; crossing costs 90 ns a message, ");
+    assert_chosen("grouped");
+    assert_int_equal(unsetenv("HOCKET_FIT"), 0);
+    (void)unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +211,8 @@ int main(void)
         cmocka_unit_test(verbose_tells_what_is_allocated),
         cmocka_unit_test(a_measured_file_and_limits_are_named),
         cmocka_unit_test(ranks_that_are_bound_take_cores_in_this_order),
+        cmocka_unit_test(ranks_are_told_their_part_of_the_machine),
+        cmocka_unit_test(the_choice_follows_the_parts),
     };
 
     return cmocka_run_group_tests_name("multiproc/topo", tests, NULL, NULL);

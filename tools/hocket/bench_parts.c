@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "comm/comm.h"
+#include "tool.h"
 
 hk_status_t hki_bench_costs(hki_bench_t *bench)
 {
@@ -32,44 +33,16 @@ hk_status_t hki_bench_crossing(const hki_bench_t *bench, const hki_algo_t *algo,
     return hki_parts_count(&bench->comm->parts, algo, crossings_out);
 }
 
-/** "0-3 8", the ranks of the part that `first` is in. */
-static void print_part(const int *parts, int nranks, int first)
-{
-    for (int rank = first; rank < nranks; rank++) {
-        int last = rank;
-        if (parts[rank] != parts[first]) {
-            continue;
-        }
-        while (last + 1 < nranks && parts[last + 1] == parts[first]) {
-            last++;
-        }
-        (void)printf(last == rank ? " %d" : " %d-%d", rank, last);
-        rank = last;
-    }
-}
-
 void hki_bench_print_parts(const hki_bench_t *bench)
 {
     for (int level = 0; level < HKI_CROSS_LEVELS; level++) {
         const int *parts = bench->comm->parts.of[level];
-        const char *separator = "";
 
-        if (parts == NULL) {
-            continue;
+        if (parts != NULL) {
+            (void)printf("# ranks by %s:", level == HKI_CROSS_CACHE ? "cache" : "memory domain");
+            hki_tool_print_parts(parts, bench->nranks);
+            (void)printf("; crossing costs %.4g ns a message, %.4g ns a byte at the border\n",
+                         bench->costs.cross[level].alpha_ns, bench->costs.cross[level].beta_ns);
         }
-        (void)printf("# ranks by %s:", level == HKI_CROSS_CACHE ? "cache" : "memory domain");
-        for (int rank = 0; rank < bench->nranks; rank++) {
-            bool is_first = true;
-            for (int before = 0; before < rank; before++) {
-                is_first = is_first && parts[before] != parts[rank];
-            }
-            if (is_first) {
-                (void)printf("%s", separator);
-                print_part(parts, bench->nranks, rank);
-                separator = ",";
-            }
-        }
-        (void)printf("; crossing costs %.4g ns a message, %.4g ns a byte at the border\n",
-                     bench->costs.cross[level].alpha_ns, bench->costs.cross[level].beta_ns);
     }
 }

@@ -35,3 +35,34 @@ int hki_tool_failed(const hki_command_t *command)
     (void)fprintf(stderr, "hocket %s: %s\n", command->name, hk_last_error());
     return HKI_EXIT_FAILED;
 }
+
+/** "0-3 8", the ranks of the part that `first` is in. */
+static void print_part(const int *parts, int nranks, int first)
+{
+    for (int rank = first; rank < nranks; rank++) {
+        int last = rank;
+        if (parts[rank] != parts[first]) {
+            continue;
+        }
+        while (last + 1 < nranks && parts[last + 1] == parts[first]) {
+            last++;
+        }
+        (void)printf(last == rank ? " %d" : " %d-%d", rank, last);
+        rank = last;
+    }
+}
+
+void hki_tool_print_parts(const int *parts, int nranks)
+{
+    for (int rank = 0; rank < nranks; rank++) {
+        bool is_first = true;
+
+        for (int before = 0; before < rank; before++) {
+            is_first = is_first && parts[before] != parts[rank];
+        }
+        if (is_first) {
+            (void)printf("%s", rank == 0 ? "" : ",");
+            print_part(parts, nranks, rank);
+        }
+    }
+}

@@ -40,4 +40,7 @@ int hki_tool_usage(void);
 /** Print "hocket NAME: " and hk_last_error(). @return HKI_EXIT_FAILED */
 int hki_tool_failed(const hki_command_t *command);
 
+/** Print " 0-3 8, 4-7": ranks with equal numbers in `parts`, (nranks,), side by side. */
+void hki_tool_print_parts(const int *parts, int nranks);
+
 #endif /* HKI_TOOLS_HOCKET_TOOL_H */

@@ -16,7 +16,7 @@
 #include "topo/machine.h"
 #include "topo/memory.h"
 
-enum { CPUS_MAX = 8192, MATRIX_RANKS_MAX = 32, NAME_BYTES = 65 };
+enum { CPUS_MAX = 8192, RANKS_MAX = 1024, MATRIX_RANKS_MAX = 32, NAME_BYTES = 65 };
 
 #define GIB ((double)(1 << 30))
 #define MIB ((double)(1 << 20))
@@ -33,7 +33,7 @@ static const hki_option_t topo_options[] = {
      .kind = HKI_OPTION_INT,
      .arg = "N",
      .preset = "0",
-     .max = 1024,
+     .max = RANKS_MAX,
      .offset = offsetof(topo_values_t, nranks),
      .help = "for a job of so many ranks; 0: as many as there are cores to use",
      .hint = "say how many ranks, e.g. -n 4"},
@@ -192,6 +192,27 @@ static void print_matrix(const hki_topo_t *topo)
     (void)printf("\n");
 }
 
+/** "ranks by cache: 0-3, 4-7", and the same for memory domains: what algorithms are chosen by. */
+static void print_parts(const hki_topo_t *topo)
+{
+    static const char *const names[] = {"cache", "memory domain"};
+    int parts[RANKS_MAX];
+
+    if (topo->bind == HKI_BIND_NONE || topo->nranks < 2) {
+        return;
+    }
+    for (int level = 0; level < 2; level++) {
+        for (int rank = 0; rank < topo->nranks; rank++) {
+            const hki_cpu_t *cpu = hki_topo_place(topo, rank);
+            const int outer = cpu == NULL ? -1 : cpu->domain;
+            parts[rank] = cpu == NULL || level == 1 ? outer : cpu->cache;
+        }
+        (void)printf("%sranks by %s:", level == 0 ? "\n" : "", names[level]);
+        hki_tool_print_parts(parts, topo->nranks);
+        (void)printf("\n");
+    }
+}
+
 /** The logical cores ranks may use: of a fabricated machine all, else those of the affinity.
  *  @param[out] allowed  (CPUS_MAX,) */
 static int list_allowed(const hki_hardware_t *hardware, int *allowed)
@@ -238,6 +259,7 @@ static hk_status_t create(const topo_values_t *values, hki_topo_t *topo)
     HKI_TRY(status = hki_hardware_create(&topo->hardware), fail);
     HKI_TRY(status = order_cores(topo), fail);
     topo->nranks = values->nranks > 0 ? values->nranks : topo->usable;
+    topo->nranks = topo->nranks < RANKS_MAX ? topo->nranks : RANKS_MAX;
 fail:
     return status;
 }
@@ -257,6 +279,7 @@ static int topo_main(int argc, char **argv)
     } else {
         print_machine(&topo);
         print_cores(&topo);
+        print_parts(&topo);
         print_matrix(&topo);
         if (values.is_verbose) {
             hki_topo_print_limits(&topo);

@@ -72,6 +72,11 @@ static void print_costs(const hki_topo_t *topo)
     (void)printf("  %-22s %.6g ns a byte\n", "beta", costs.common.beta_ns);
     (void)printf("  %-22s %.6g ns a byte reduced\n", "gamma", costs.common.gamma_ns);
     (void)printf("  %-22s %.6g ns, where ranks share a core\n", "turn", costs.common.turn_ns);
+    for (int level = 0; level < HKI_CROSS_LEVELS; level++) {
+        (void)printf("  to another %-11s %.6g ns a message more, %.6g ns a byte at its border\n",
+                     hki_fit_level_name(level), costs.cross[level].alpha_ns,
+                     costs.cross[level].beta_ns);
+    }
     if (source[0] == '\0') {
         (void)printf("  %-22s constants; hocket bench --fit -n %d measures them\n", "source",
                      topo->nranks);
