@@ -16,123 +16,72 @@
 #include "base/error.h"
 #include "comm/p2p_match.h"
 
-/** envelope.kind = frame + FRAMES * dtype. */
-enum { FRAME_EAGER = 0, FRAME_RTS = 1, FRAME_CTS = 2, FRAME_DATA = 3, FRAMES = 4 };
-
 /** Payload of an RTS. */
 typedef struct rts {
     uint64_t count;
+    uint64_t where; /**< if is_open */
     uint32_t id;
-    uint32_t unused;
+    uint32_t is_open; /**< all ranks see the data */
 } rts_t;
 
 _Static_assert(sizeof(rts_t) <= HKI_INLINE_BYTES_MAX, "an RTS travels inline");
-_Static_assert(FRAMES *HK_DTYPE_COUNT < 256, "frame and type share one byte");
-
-/* Slots */
-
-static hk_status_t slots_open(hki_p2p_t *p2p)
-{
-    void *memory = NULL;
-    const hk_status_t status = p2p->ep->ops->mem_alloc(p2p->ep, HKI_SLOTS_BYTES, &memory);
-
-    if (status != HK_OK) {
-        return status;
-    }
-    p2p->slot_memory = memory;
-    for (int i = 0; i < HKI_SLOTS; i++) {
-        const size_t small = (size_t)(i < HKI_SMALL_SLOTS ? i : HKI_SMALL_SLOTS);
-        const size_t large = (size_t)(i < HKI_SMALL_SLOTS ? 0 : i - HKI_SMALL_SLOTS);
-
-        p2p->slots[i].data =
-            p2p->slot_memory + small * HKI_EAGER_BYTES + large * HKI_FRAGMENT_BYTES;
-    }
-    return HK_OK;
-}
-
-static bool slot_is_free(hki_p2p_t *p2p, hki_p2p_slot_t *slot)
-{
-    if (slot->peer >= 0 &&
-        p2p->ep->ops->is_consumed(p2p->ep, slot->lane, slot->peer, slot->ticket)) {
-        p2p->peers[slot->peer].slots--;
-        slot->peer = -1;
-    }
-    return slot->peer < 0;
-}
-
-/** Copy `bytes` into a free slot and send it. HK_IN_PROGRESS: no slot or no room. */
-static hk_status_t slot_send(hki_p2p_t *p2p, const hki_p2p_op_t *op, int lane,
-                             const hki_envelope_t *envelope, size_t bytes)
-{
-    const bool is_large = lane == p2p->data_lane;
-    const int first = is_large ? HKI_SMALL_SLOTS : 0;
-    const int end = is_large ? HKI_SLOTS : HKI_SMALL_SLOTS;
-
-    for (int i = first; i < end; i++) {
-        hki_p2p_slot_t *slot = &p2p->slots[i];
-
-        if (!slot_is_free(p2p, slot)) {
-            continue;
-        }
-        memcpy(slot->data, op->data + op->moved, bytes);
-        const hk_status_t status = p2p->ep->ops->send(p2p->ep, lane, op->peer, envelope, slot->data,
-                                                      bytes, 0, &slot->ticket);
-        if (status == HK_OK) {
-            slot->peer = op->peer;
-            slot->lane = lane;
-            p2p->peers[op->peer].slots++;
-        }
-        return status;
-    }
-    return HK_IN_PROGRESS;
-}
-
-/** A peer that does not look may hold half of the slots of a kind at most. */
-static bool has_slots(hki_p2p_t *p2p, int peer)
-{
-    const int limit = HKI_SMALL_SLOTS / 2;
-
-    if (p2p->ep->nranks == 2 || p2p->peers[peer].slots < limit) {
-        return true;
-    }
-    for (int i = 0; i < HKI_SLOTS; i++) { // only looking tells which ones the peer has read
-        if (p2p->slots[i].peer == peer) {
-            (void)slot_is_free(p2p, &p2p->slots[i]);
-        }
-    }
-    return p2p->peers[peer].slots < limit;
-}
+_Static_assert((int)HKI_TILE_BYTES >= (int)HKI_INLINE_BYTES_MAX, "what fits in a line is no tile");
 
 /* Outgoing frames: each tries the first operation of its queue. HK_OK: something was done. */
+
+static uint32_t kind_of(uint32_t frame, hk_dtype_t dtype)
+{
+    return frame + HKI_FRAMES * (uint32_t)dtype;
+}
+
+/** A message that is sent without asking: the next tile, or all of it. */
+static hk_status_t send_tile(hki_p2p_t *p2p, hki_p2p_op_t *op)
+{
+    hki_endpoint_t *ep = p2p->ep;
+    const size_t left = op->bytes - op->moved;
+    const size_t bytes = left < HKI_TILE_BYTES ? left : HKI_TILE_BYTES;
+    const bool is_part = op->moved == 0 && bytes < left;
+    const uint32_t frame = op->moved != 0 ? HKI_FRAME_MORE
+                           : is_part      ? HKI_FRAME_PART
+                                          : HKI_FRAME_EAGER;
+    const hki_envelope_t envelope = {.op_number = op->tag,
+                                     .check = is_part ? (uint32_t)op->count : 0,
+                                     .kind = kind_of(frame, op->dtype)};
+    hk_status_t status;
+    uint64_t ticket;
+
+    if (op->bytes <= ep->inline_bytes) {
+        status = ep->ops->send(ep, p2p->control_lane, op->peer, &envelope, op->data, bytes,
+                               HKI_SEND_COPIED, &ticket);
+    } else {
+        status = hki_p2p_slot_send(p2p, op, p2p->control_lane, &envelope, bytes);
+    }
+    if (status == HK_OK) {
+        op->moved += bytes;
+        if (op->moved == op->bytes) {
+            (void)hki_p2p_pop(&p2p->peers[op->peer].to_start);
+            hki_p2p_end(p2p, op, HK_OK);
+        }
+    }
+    return status;
+}
 
 static hk_status_t send_first(hki_p2p_t *p2p, hki_p2p_op_t *op)
 {
     hki_endpoint_t *ep = p2p->ep;
-    hki_envelope_t envelope = {
-        .op_number = op->tag, .check = 0, .kind = FRAME_EAGER + FRAMES * (uint32_t)op->dtype};
-    hk_status_t status;
+    const hki_envelope_t envelope = {
+        .op_number = op->tag, .check = 0, .kind = kind_of(HKI_FRAME_RTS, op->dtype)};
     uint64_t ticket;
 
-    if (op->bytes <= ep->inline_bytes || op->bytes <= HKI_EAGER_BYTES) {
-        if (op->bytes <= ep->inline_bytes) {
-            status = ep->ops->send(ep, p2p->control_lane, op->peer, &envelope, op->data, op->bytes,
-                                   HKI_SEND_COPIED, &ticket);
-        } else if (has_slots(p2p, op->peer)) {
-            status = slot_send(p2p, op, p2p->control_lane, &envelope, op->bytes);
-        } else {
-            status = HK_IN_PROGRESS;
-        }
-        if (status == HK_OK) {
-            op->moved = op->bytes;
-            (void)hki_p2p_pop(&p2p->peers[op->peer].to_start);
-            hki_p2p_end(p2p, op, HK_OK);
-        }
-        return status;
+    if (!op->is_open && op->bytes <= HKI_EAGER_BYTES) {
+        return send_tile(p2p, op);
     }
-    const rts_t rts = {.count = op->count, .id = p2p->free_ids[p2p->id_free - 1], .unused = 0};
-    envelope.kind = FRAME_RTS + FRAMES * (uint32_t)op->dtype;
-    status = ep->ops->send(ep, p2p->control_lane, op->peer, &envelope, &rts, sizeof(rts),
-                           HKI_SEND_COPIED, &ticket);
+    const rts_t rts = {.count = op->count,
+                       .where = op->where,
+                       .id = p2p->free_ids[p2p->id_free - 1],
+                       .is_open = op->is_open};
+    const hk_status_t status = ep->ops->send(ep, p2p->control_lane, op->peer, &envelope, &rts,
+                                             sizeof(rts), HKI_SEND_COPIED, &ticket);
     if (status == HK_OK) {
         (void)hki_p2p_pop(&p2p->peers[op->peer].to_start);
         p2p->id_free--;
@@ -142,17 +91,66 @@ static hk_status_t send_first(hki_p2p_t *p2p, hki_p2p_op_t *op)
     return status;
 }
 
-static hk_status_t send_clear(hki_p2p_t *p2p, hki_p2p_op_t *op)
+static void copy_in(hki_p2p_op_t *op, const void *from, size_t bytes)
 {
-    const hki_envelope_t envelope = {.op_number = op->id, .check = 0, .kind = FRAME_CTS};
+    if (op->bytes >= HKI_HUGE_BYTES) {
+        hki_copy_stream(op->data + op->moved, from, bytes);
+    } else {
+        memcpy(op->data + op->moved, from, bytes);
+    }
+}
+
+/** Read a message where it lies. @return HK_IN_PROGRESS: its owner has left it, and may have
+ *  changed it; or the group's failure: the same */
+static hk_status_t read_open(hki_p2p_t *p2p, hki_p2p_op_t *op)
+{
+    hki_endpoint_t *ep = p2p->ep;
+    const void *from = ep->ops->view(ep, op->peer, op->where);
+
+    if (from != NULL) {
+        copy_in(op, from, op->bytes);
+    }
+    if (ep->ops->is_failed(ep)) {
+        hki_message_t message;
+
+        return ep->ops->peek(ep, p2p->control_lane, op->peer, &message);
+    }
+    if (from == NULL || ep->ops->view(ep, op->peer, op->where) == NULL) {
+        return HK_IN_PROGRESS;
+    }
+    op->moved = op->bytes;
+    return HK_OK;
+}
+
+/** Answer an RTS: CTS, or read it and say so. */
+static hk_status_t send_answer(hki_p2p_t *p2p, hki_p2p_op_t *op)
+{
+    hki_p2p_peer_t *peer = &p2p->peers[op->peer];
+    const hki_envelope_t envelope = {
+        .op_number = op->id, .check = 0, .kind = op->is_open ? HKI_FRAME_READ : HKI_FRAME_CTS};
+    hk_status_t status;
     uint64_t ticket;
-    const hk_status_t status = p2p->ep->ops->send(p2p->ep, p2p->control_lane, op->peer, &envelope,
-                                                  NULL, 0, HKI_SEND_COPIED, &ticket);
 
+    if (op->is_open && op->moved == 0) {
+        status = read_open(p2p, op);
+        if (status == HK_IN_PROGRESS) {
+            hki_p2p_push(&peer->to_fill,
+                         hki_p2p_pop(&peer->to_clear)); // nothing will come
+            return HK_OK;
+        }
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    status = p2p->ep->ops->send(p2p->ep, p2p->control_lane, op->peer, &envelope, NULL, 0,
+                                HKI_SEND_COPIED, &ticket);
     if (status == HK_OK) {
-        hki_p2p_peer_t *peer = &p2p->peers[op->peer];
-
-        hki_p2p_push(&peer->to_fill, hki_p2p_pop(&peer->to_clear));
+        (void)hki_p2p_pop(&peer->to_clear);
+        if (op->is_open) {
+            hki_p2p_end(p2p, op, HK_OK);
+        } else {
+            hki_p2p_push(&peer->to_fill, op);
+        }
     }
     return status;
 }
@@ -161,7 +159,7 @@ static hk_status_t send_data(hki_p2p_t *p2p, hki_p2p_op_t *op)
 {
     hki_endpoint_t *ep = p2p->ep;
     hki_p2p_peer_t *peer = &p2p->peers[op->peer];
-    const hki_envelope_t envelope = {.op_number = op->tag, .check = 0, .kind = FRAME_DATA};
+    const hki_envelope_t envelope = {.op_number = op->tag, .check = 0, .kind = HKI_FRAME_DATA};
     hk_status_t status;
 
     if (op->bytes >= ep->unstaged_bytes || ep->ops->is_direct(ep, op->data, op->bytes)) {
@@ -175,7 +173,7 @@ static hk_status_t send_data(hki_p2p_t *p2p, hki_p2p_op_t *op)
     }
     const size_t left = op->bytes - op->moved;
     const size_t bytes = left < HKI_FRAGMENT_BYTES ? left : HKI_FRAGMENT_BYTES;
-    status = slot_send(p2p, op, p2p->data_lane, &envelope, bytes);
+    status = hki_p2p_slot_send(p2p, op, p2p->data_lane, &envelope, bytes);
     if (status == HK_OK) {
         op->moved += bytes;
         if (op->moved == op->bytes) {
@@ -198,15 +196,49 @@ static hk_status_t land_data(hki_p2p_t *p2p, hki_p2p_op_t *op)
 
 /* Incoming frames */
 
-/** CTS: the data of the send it names may go. */
-static void cleared(hki_p2p_t *p2p, uint32_t id)
+/** CTS or READ: the data of the send it names may go, or has been read. */
+static void answered(hki_p2p_t *p2p, uint32_t id, uint32_t frame)
 {
     HKI_ASSERT(id < p2p->id_capacity && p2p->ids[id] != NULL);
     hki_p2p_op_t *op = p2p->ids[id];
     p2p->ids[id] = NULL;
     p2p->free_ids[p2p->id_free] = id;
     p2p->id_free++;
-    hki_p2p_push(&p2p->peers[op->peer].to_feed, op);
+    if (frame == HKI_FRAME_READ) {
+        op->moved = op->bytes;
+        hki_p2p_end(p2p, op, HK_OK);
+    } else {
+        hki_p2p_push(&p2p->peers[op->peer].to_feed, op);
+    }
+}
+
+static hk_status_t take_first(hki_p2p_t *p2p, int peer, const hki_message_t *message)
+{
+    const uint32_t frame = message->envelope.kind % HKI_FRAMES;
+    hki_first_t first = {.peer = peer,
+                         .tag = message->envelope.op_number,
+                         .dtype = (hk_dtype_t)(message->envelope.kind / HKI_FRAMES),
+                         .is_rts = frame == HKI_FRAME_RTS};
+    const size_t elem_bytes = hk_dtype_bytes(first.dtype);
+
+    if (first.is_rts) {
+        rts_t rts;
+
+        memcpy(&rts, message->payload, sizeof(rts));
+        first.id = rts.id;
+        first.is_open = rts.is_open != 0;
+        first.where = rts.where;
+        first.count = (size_t)rts.count;
+        first.bytes = first.count * elem_bytes;
+    } else {
+        const bool is_part = frame == HKI_FRAME_PART;
+
+        first.data = message->payload;
+        first.here = message->bytes;
+        first.count = is_part ? message->envelope.check : message->bytes / elem_bytes;
+        first.bytes = is_part ? first.count * elem_bytes : message->bytes;
+    }
+    return hki_p2p_arrive(p2p, &first);
 }
 
 static hk_status_t take_control(hki_p2p_t *p2p, int peer)
@@ -218,32 +250,13 @@ static hk_status_t take_control(hki_p2p_t *p2p, int peer)
     if (status != HK_OK) {
         return status;
     }
-    const uint32_t frame = message.envelope.kind % FRAMES;
-    if (frame == FRAME_CTS) {
-        cleared(p2p, message.envelope.op_number);
+    const uint32_t frame = message.envelope.kind % HKI_FRAMES;
+    if (frame == HKI_FRAME_CTS || frame == HKI_FRAME_READ) {
+        answered(p2p, message.envelope.op_number, frame);
+    } else if (frame == HKI_FRAME_MORE) {
+        hki_p2p_continue(p2p, peer, message.payload, message.bytes);
     } else {
-        hki_first_t first = {.peer = peer,
-                             .tag = message.envelope.op_number,
-                             .dtype = (hk_dtype_t)(message.envelope.kind / FRAMES),
-                             .is_rts = frame == FRAME_RTS,
-                             .id = 0,
-                             .count = 0,
-                             .bytes = message.bytes,
-                             .data = message.payload};
-        const size_t elem_bytes = hk_dtype_bytes(first.dtype);
-
-        if (first.is_rts) {
-            rts_t rts;
-
-            memcpy(&rts, message.payload, sizeof(rts));
-            first.id = rts.id;
-            first.count = (size_t)rts.count;
-            first.bytes = first.count * elem_bytes;
-            first.data = NULL;
-        } else {
-            first.count = first.bytes / elem_bytes;
-        }
-        status = hki_p2p_arrive(p2p, &first);
+        status = take_first(p2p, peer, &message);
     }
     if (status == HK_OK) {
         ep->ops->release(ep, p2p->control_lane, peer);
@@ -267,10 +280,8 @@ static hk_status_t take_data(hki_p2p_t *p2p, int peer)
         if (status != HK_OK) {
             return status;
         }
-    } else if (op->bytes >= HKI_HUGE_BYTES) {
-        hki_copy_stream(op->data + op->moved, message.payload, message.bytes);
     } else {
-        memcpy(op->data + op->moved, message.payload, message.bytes);
+        copy_in(op, message.payload, message.bytes);
     }
     if (message.is_direct && ep->ops->is_failed(ep)) { // its owner may have given up, and gone on
         return ep->ops->peek(ep, p2p->data_lane, peer, &message);
@@ -329,7 +340,7 @@ static bool progress_peer(hki_p2p_t *p2p, int rank)
     hki_p2p_peer_t *peer = &p2p->peers[rank];
     bool moved = take_all(p2p, rank);
 
-    moved |= serve(p2p, &peer->to_clear, send_clear);
+    moved |= serve(p2p, &peer->to_clear, send_answer);
     moved |= serve(p2p, &peer->to_start, send_first);
     moved |= serve(p2p, &peer->to_feed, send_data);
     moved |= serve(p2p, &peer->to_land, land_data);
@@ -390,10 +401,10 @@ hk_status_t hki_p2p_reserve(hki_p2p_t *p2p, const hki_p2p_op_t *op)
         return HK_OK;
     }
     if (p2p->slot_memory == NULL) {
-        HKI_TRY(status = slots_open(p2p), fail);
+        HKI_TRY(status = hki_p2p_slots_open(p2p), fail);
     }
     // Every pending operation might be a send that needs an id.
-    if (op->bytes > HKI_EAGER_BYTES && p2p->pending + 1 > p2p->id_capacity) {
+    if (op->bytes > HKI_TILE_BYTES && p2p->pending + 1 > p2p->id_capacity) {
         status = grow_ids(p2p);
     }
 fail:
@@ -410,6 +421,7 @@ static void post_send(hki_p2p_t *p2p, hki_p2p_op_t *op)
                                    .dtype = op->dtype,
                                    .count = op->count,
                                    .bytes = op->bytes,
+                                   .here = op->bytes,
                                    .data = op->data};
         const hk_status_t status = hki_p2p_arrive(p2p, &first);
 
@@ -421,6 +433,8 @@ static void post_send(hki_p2p_t *p2p, hki_p2p_op_t *op)
         }
         return;
     }
+    op->is_open =
+        op->bytes > HKI_TILE_BYTES && p2p->ep->ops->share(p2p->ep, op->data, op->bytes, &op->where);
     hki_p2p_push(&peer->to_start, op);
     (void)serve(p2p, &peer->to_start, send_first);
 }
@@ -440,6 +454,8 @@ void hki_p2p_post(hki_p2p_t *p2p, hki_p2p_op_t *op)
 {
     op->moved = 0;
     op->is_done = false;
+    op->is_open = false;
+    op->where = 0;
     op->status = HK_IN_PROGRESS;
     op->deadline_ns = UINT64_MAX;
     op->newer = NULL;
@@ -488,15 +504,17 @@ int hki_p2p_waits_for(const hki_p2p_t *p2p)
     return p2p->oldest->peer;
 }
 
-int hki_p2p_awaits(const hki_p2p_t *p2p, int *lane_out)
+bool hki_p2p_linger(hki_p2p_t *p2p)
 {
     const hki_p2p_op_t *op = p2p->oldest;
 
     if (p2p->pending != 1 || op->peer == p2p->ep->rank || (op->is_send && op->moved != 0)) {
-        return -1;
+        return false;
     }
-    *lane_out = p2p->peers[op->peer].to_fill.first == op ? p2p->data_lane : p2p->control_lane;
-    return op->peer;
+    const bool is_data = p2p->peers[op->peer].to_fill.first == op;
+    const bool is_coming = is_data || op->is_send || op->moved != 0; // or is being read
+    return hki_p2p_linger_for(p2p, op->peer, is_data ? p2p->data_lane : p2p->control_lane,
+                              is_coming ? op->bytes : 0);
 }
 
 const hki_p2p_op_t *hki_p2p_landing(const hki_p2p_t *p2p)
@@ -577,19 +595,11 @@ hk_status_t hki_p2p_create(hki_endpoint_t *ep, int control_lane, int data_lane, 
 void hki_p2p_destroy(hki_p2p_t **p2p)
 {
     hki_p2p_t *p = *p2p;
-    bool is_read = true;
 
     if (p == NULL) {
         return;
     }
-    for (int i = 0; i < HKI_SLOTS && p->slot_memory != NULL; i++) {
-        is_read &= slot_is_free(p, &p->slots[i]);
-    }
-    if (p->slot_memory != NULL && is_read) {
-        p->ep->ops->mem_free(p->ep, p->slot_memory);
-    } else if (p->slot_memory != NULL) { // the receivers will read it before they close, or never
-        p->ep->ops->mem_lend(p->ep, p->slot_memory);
-    }
+    hki_p2p_slots_close(p);
     hki_p2p_forget(p);
     hki_free(p->peers);
     hki_free(p->ids);

@@ -89,14 +89,20 @@ static hk_status_t meet(hki_p2p_t *p2p, hki_p2p_op_t *recv, const hki_first_t *f
     }
     if (first->is_rts) {
         recv->id = first->id;
+        recv->is_open = first->is_open;
+        recv->where = first->where;
         hki_p2p_push(&p2p->peers[recv->peer].to_clear, recv);
         return HK_OK;
     }
-    if (recv->bytes != 0) {
-        memcpy(recv->data, first->data, recv->bytes);
+    if (first->here != 0) {
+        memcpy(recv->data, first->data, first->here);
     }
-    recv->moved = recv->bytes;
-    hki_p2p_end(p2p, recv, HK_OK);
+    recv->moved = first->here;
+    if (first->here < recv->bytes) {
+        p2p->peers[recv->peer].filling = recv;
+    } else {
+        hki_p2p_end(p2p, recv, HK_OK);
+    }
     return HK_OK;
 }
 
@@ -168,11 +174,17 @@ static hk_status_t keep_stray(hki_p2p_t *p2p, const hki_first_t *first)
     stray->tag = first->tag;
     stray->dtype = first->dtype;
     stray->is_rts = first->is_rts;
+    stray->is_open = first->is_open;
     stray->id = first->id;
+    stray->where = first->where;
     stray->count = first->count;
     stray->bytes = first->bytes;
-    if (!first->is_rts && first->bytes != 0) {
-        memcpy(stray->data, first->data, first->bytes);
+    stray->here = first->here;
+    if (first->here != 0) {
+        memcpy(stray->data, first->data, first->here);
+    }
+    if (!first->is_rts && first->here < first->bytes) {
+        p2p->peers[first->peer].hoarding = stray;
     }
     if (bucket->last == NULL) {
         bucket->first = stray;
@@ -192,6 +204,37 @@ hk_status_t hki_p2p_arrive(hki_p2p_t *p2p, const hki_first_t *first)
     return op == NULL ? keep_stray(p2p, first) : meet(p2p, op, first);
 }
 
+void hki_p2p_continue(hki_p2p_t *p2p, int peer, const void *data, size_t bytes)
+{
+    hki_p2p_peer_t *from = &p2p->peers[peer];
+    hki_p2p_op_t *op = from->filling;
+
+    if (op != NULL) {
+        HKI_ASSERT(bytes <= op->bytes - op->moved);
+        memcpy(op->data + op->moved, data, bytes);
+        op->moved += bytes;
+        if (op->moved == op->bytes) {
+            from->filling = NULL;
+            hki_p2p_end(p2p, op, HK_OK);
+        }
+        return;
+    }
+    hki_stray_t *stray = from->hoarding;
+    HKI_ASSERT(stray != NULL && bytes <= stray->bytes - stray->here);
+    memcpy(stray->data + stray->here, data, bytes);
+    stray->here += bytes;
+    if (stray->here == stray->bytes) {
+        from->hoarding = NULL;
+    }
+}
+
+bool hki_p2p_is_preceded(const hki_p2p_t *p2p, int peer, uint32_t tag)
+{
+    const uint32_t bucket = bucket_of(peer, tag);
+
+    return p2p->posted[bucket].first != NULL || p2p->strays[bucket].first != NULL;
+}
+
 hk_status_t hki_p2p_expect(hki_p2p_t *p2p, hki_p2p_op_t *op)
 {
     const uint32_t bucket = bucket_of(op->peer, op->tag);
@@ -205,11 +248,17 @@ hk_status_t hki_p2p_expect(hki_p2p_t *p2p, hki_p2p_op_t *op)
                                .tag = stray->tag,
                                .dtype = stray->dtype,
                                .is_rts = stray->is_rts,
+                               .is_open = stray->is_open,
                                .id = stray->id,
+                               .where = stray->where,
                                .count = stray->count,
                                .bytes = stray->bytes,
+                               .here = stray->here,
                                .data = stray->data};
     const hk_status_t status = meet(p2p, op, &first);
+    if (p2p->peers[op->peer].hoarding == stray) {
+        p2p->peers[op->peer].hoarding = NULL; // the receive gets the rest
+    }
     p2p->stray_bytes -= sizeof(*stray) + (stray->is_rts ? 0 : stray->bytes);
     hki_free(stray);
     return status;

@@ -152,19 +152,15 @@ static int waits_for(const hk_comm_t *comm, const hk_request_t *request)
 /** Most waits are short, and for one message: look for that only. @return true: it is here */
 static bool linger(const hk_comm_t *comm)
 {
-    const bool has_sends = hki_p2p_pending(comm->p2p) != 0;
-    int lane = 0;
-    int peer = -1;
-
+    if (hki_p2p_pending(comm->p2p) != 0) {
+        return hki_engine_oldest(comm->engine) == NULL && hki_p2p_linger(comm->p2p);
+    }
     if (!comm->ep->can_spin) {
         return false;
     }
-    if (!has_sends) {
-        peer = hki_engine_awaits(comm->engine, &lane);
-    } else if (hki_engine_oldest(comm->engine) == NULL) {
-        peer = hki_p2p_awaits(comm->p2p, &lane);
-    }
-    return peer >= 0 && comm->ep->ops->linger(comm->ep, lane, peer);
+    int lane = 0;
+    const int peer = hki_engine_awaits(comm->engine, &lane);
+    return peer >= 0 && comm->ep->ops->linger(comm->ep, lane, peer, 0);
 }
 
 /** One round in which nothing moved. */

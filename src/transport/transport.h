@@ -158,8 +158,9 @@ typedef struct hki_endpoint_ops {
     int (*take_few)(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
                     const hki_few_t *few, int count);
     /** Wait for some hundreds of nanoseconds for a head of the stream from peer, and nothing else,
-     *  as closely as can be; not at all where ranks share cores. @return true: it is there */
-    bool (*linger)(hki_endpoint_t *ep, int lane, int peer);
+     *  as closely as can be. Where ranks share cores: for `shared_rounds` looks, some 20 ns each;
+     *  0: not at all. @return true: it is there */
+    bool (*linger)(hki_endpoint_t *ep, int lane, int peer, uint32_t shared_rounds);
     /** Copy bytes [offset, offset + bytes) of the payload at the head of the stream from peer,
      *  which is_remote. NULL where no message ever is. @return HK_OK, or the group's failure */
     hk_status_t (*fetch)(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,
@@ -174,6 +175,12 @@ typedef struct hki_endpoint_ops {
     int (*run_waits_for)(const hki_endpoint_t *ep, int lane);
     /** Would this memory be sent direct, without HKI_SEND_COPIED? */
     bool (*is_direct)(const hki_endpoint_t *ep, const void *memory, size_t bytes);
+    /** Where all ranks see this memory, for a message of one's own making that tells of it.
+     *  @return false: they do not, or not beyond the life of this rank's heap */
+    bool (*share)(const hki_endpoint_t *ep, const void *memory, size_t bytes, uint64_t *where_out);
+    /** What peer has shared. To be asked for again after reading: NULL: peer has left, and what was
+     *  read may be anything. */
+    const void *(*view)(const hki_endpoint_t *ep, int peer, uint64_t where);
 
     /** Tell all ranks what this rank starts now. Cheap: a few stores into memory of one's own.
      *  @param is_awaited  wake ranks that sleep: they may wait for this, not only for messages */

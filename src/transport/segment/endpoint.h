@@ -89,7 +89,7 @@ hk_status_t hki_segment_cast(hki_endpoint_t *ep, int lane, const hki_envelope_t 
                              const hki_few_t *few);
 int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
                          const hki_few_t *few, int count);
-bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer);
+bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer, uint32_t shared_rounds);
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
 hk_status_t hki_segment_fetch(hki_endpoint_t *ep, int lane, int peer, size_t offset, void *into,
                               size_t bytes);
@@ -98,6 +98,9 @@ bool hki_segment_is_consumed(hki_endpoint_t *ep, int lane, int peer, uint64_t ti
 hk_status_t hki_segment_begin_run(hki_endpoint_t *ep, int lane);
 int hki_segment_run_waits_for(const hki_endpoint_t *ep, int lane);
 bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t bytes);
+bool hki_segment_share(const hki_endpoint_t *ep, const void *memory, size_t bytes,
+                       uint64_t *where_out);
+const void *hki_segment_view(const hki_endpoint_t *ep, int peer, uint64_t where);
 void hki_segment_announce(hki_endpoint_t *ep, const hki_announcement_t *announcement,
                           bool is_awaited);
 hk_status_t hki_segment_announced(hki_endpoint_t *ep, int peer, uint32_t op_number,
@@ -121,22 +124,22 @@ hki_home_t hki_segment_home(const hki_endpoint_t *ep, int rank);
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
-#define HKI_SEGMENT_OPS(transport_name)                                                   \
-    {                                                                                     \
-        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,   \
-        .send_few = hki_segment_send_few, .take_few = hki_segment_take_few,               \
-        .cast = hki_segment_cast, .peek = hki_segment_peek, .linger = hki_segment_linger, \
-        .fetch = hki_segment_fetch, .release = hki_segment_release,                       \
-        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,       \
-        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,   \
-        .announce = hki_segment_announce, .announced = hki_segment_announced,             \
-        .announced_check = hki_segment_announced_check, .wait = hki_segment_wait,         \
-        .arm = hki_segment_arm, .blame = hki_segment_blame, .fail = hki_segment_fail,     \
-        .failure = hki_segment_failure, .is_failed = hki_segment_is_failed,               \
-        .mem_alloc = hki_segment_mem_alloc, .mem_free = hki_segment_mem_free,             \
-        .mem_lend = hki_segment_mem_lend, .group_offer = hki_segment_group_offer,         \
-        .group_join = hki_segment_group_join, .home = hki_segment_home,                   \
-        .close = hki_segment_close,                                                       \
+#define HKI_SEGMENT_OPS(transport_name)                                                         \
+    {                                                                                           \
+        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,         \
+        .send_few = hki_segment_send_few, .take_few = hki_segment_take_few,                     \
+        .cast = hki_segment_cast, .peek = hki_segment_peek, .linger = hki_segment_linger,       \
+        .fetch = hki_segment_fetch, .release = hki_segment_release,                             \
+        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,             \
+        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,         \
+        .share = hki_segment_share, .view = hki_segment_view, .announce = hki_segment_announce, \
+        .announced = hki_segment_announced, .announced_check = hki_segment_announced_check,     \
+        .wait = hki_segment_wait, .arm = hki_segment_arm, .blame = hki_segment_blame,           \
+        .fail = hki_segment_fail, .failure = hki_segment_failure,                               \
+        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,                 \
+        .mem_free = hki_segment_mem_free, .mem_lend = hki_segment_mem_lend,                     \
+        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,           \
+        .home = hki_segment_home, .close = hki_segment_close,                                   \
     }
 
 /* Making the first group of a world. */

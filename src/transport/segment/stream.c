@@ -270,14 +270,16 @@ hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message
     return HK_OK;
 }
 
-bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer)
+bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer, uint32_t shared_rounds)
 {
     hki_segment_t *seg = hki_segment_of(ep);
+    const bool may_spin = seg->world->spin == HKI_SPIN_AUTO; // others have been forced
+    const uint32_t rounds = seg->base.can_spin ? LINGER_ROUNDS : may_spin ? shared_rounds : 0;
     const hki_stream_in_t *in = stream_in(seg, lane, peer);
     const uint64_t number = in->released + 1;
     const hki_line_t *line = line_in(seg, in);
 
-    for (int i = 0; seg->base.can_spin && i < LINGER_ROUNDS; i++) {
+    for (uint32_t i = 0; i < rounds; i++) {
         if (atomic_load_explicit(&line->number, memory_order_acquire) == number) {
             return true;
         }
@@ -481,4 +483,17 @@ bool hki_segment_is_direct(const hki_endpoint_t *ep, const void *memory, size_t 
     uint64_t offset = 0;
 
     return hki_world_locate(hki_segment_of_const(ep)->world, memory, bytes, &offset);
+}
+
+bool hki_segment_share(const hki_endpoint_t *ep, const void *memory, size_t bytes,
+                       uint64_t *where_out)
+{
+    const hki_world_t *world = hki_segment_of_const(ep)->world;
+    const uintptr_t at = (uintptr_t)memory - (uintptr_t)world->base;
+
+    // the heap of threads is direct, but may be freed by one who leaves while another reads
+    if (world->is_private && (at > world->bytes || bytes > world->bytes - at)) {
+        return false;
+    }
+    return hki_world_locate(world, memory, bytes, where_out);
 }

@@ -105,6 +105,17 @@ static bool has_left(const hki_segment_t *seg, int peer)
     return state == HKI_RANK_CLOSED || state == HKI_RANK_EXITED;
 }
 
+const void *hki_segment_view(const hki_endpoint_t *ep, int peer, uint64_t where)
+{
+    const hki_segment_t *seg = hki_segment_of_const(ep);
+
+    if (has_left(seg, peer)) {
+        return NULL;
+    }
+    return (const void *)((uintptr_t)seg->world->base + // NOLINT(performance-no-int-to-ptr)
+                          (uintptr_t)where);
+}
+
 /** A peer whose process has ended before it left the group, or -1. */
 static int find_dead(hki_segment_t *seg)
 {

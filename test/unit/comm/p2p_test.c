@@ -81,14 +81,41 @@ static void ten_thousand_messages_match_in_opposite_orders(void **state)
     test_ranks_expect(ranks, 2, HK_OK, "10000 messages");
 }
 
+/** What goes round. */
+typedef struct ring {
+    size_t count;
+    bool is_shared;
+} ring_t;
+
+static uint32_t *memory_get(hk_comm_t *comm, const ring_t *ring)
+{
+    void *memory = NULL;
+
+    if (!ring->is_shared) {
+        return calloc(ring->count + 1, sizeof(uint32_t));
+    }
+    return hk_mem_alloc(comm, (ring->count + 1) * sizeof(uint32_t), &memory) == HK_OK ? memory
+                                                                                      : NULL;
+}
+
+static void memory_put(hk_comm_t *comm, const ring_t *ring, uint32_t *memory)
+{
+    if (ring->is_shared) {
+        hk_mem_free(comm, memory);
+    } else {
+        free(memory);
+    }
+}
+
 /** All send to the right before they receive from the left. */
 static hk_status_t ring_of_sends(test_rank_t *self)
 {
-    const size_t count = *(const size_t *)self->cookie;
+    const ring_t *ring = self->cookie;
+    const size_t count = ring->count;
     const int right = (self->rank + 1) % self->nranks;
     const int left = (self->rank + self->nranks - 1) % self->nranks;
-    uint32_t *out = calloc(count + 1, sizeof(*out));
-    uint32_t *in = calloc(count + 1, sizeof(*in));
+    uint32_t *out = memory_get(self->comm, ring);
+    uint32_t *in = memory_get(self->comm, ring);
     hk_request_t *request = NULL;
     hk_status_t status = in == NULL || out == NULL ? HK_ERR_NO_MEMORY : HK_OK;
 
@@ -105,27 +132,61 @@ static hk_status_t ring_of_sends(test_rank_t *self)
     if (status == HK_OK) {
         status = check(in, count, left, 0);
     }
-    free(in);
-    free(out);
+    memory_put(self->comm, ring, in);
+    memory_put(self->comm, ring, out);
     return status;
 }
 
 static void a_ring_of_sends_before_receives_completes(void **state)
 {
-    const size_t counts[] = {0, 1, 10, 11, 2048, 2049, 50000, 300000};
+    const size_t counts[] = {0, 1, 10, 11, 2048, 2049, 4096, 16384, 16385, 50000, 300000};
     const int nranks[] = {1, 2, 5};
 
     (void)state;
-    for (size_t p = 0; p < ARRAY_LEN(nranks); p++) {
-        for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
-            test_rank_t ranks[TEST_RANKS_MAX];
-            char where[64];
+    for (size_t i = 0; i < 2 * ARRAY_LEN(nranks) * ARRAY_LEN(counts); i++) {
+        const ring_t ring = {.count = counts[i / 2 % ARRAY_LEN(counts)], .is_shared = i % 2 == 1};
+        const int n = nranks[i / 2 / ARRAY_LEN(counts)];
+        test_rank_t ranks[TEST_RANKS_MAX];
+        char where[64];
 
-            (void)snprintf(where, sizeof(where), "%d ranks, %zu elements", nranks[p], counts[c]);
-            test_ranks_run(NULL, nranks[p], ring_of_sends, &counts[c], ranks);
-            test_ranks_expect(ranks, nranks[p], HK_OK, where);
-        }
+        (void)snprintf(where, sizeof(where), "%d ranks, %zu elements%s", n, ring.count,
+                       ring.is_shared ? ", shared" : "");
+        test_ranks_run(NULL, n, ring_of_sends, &ring, ranks);
+        test_ranks_expect(ranks, n, HK_OK, where);
     }
+}
+
+/** A blocking receive stands behind one that was posted before. */
+static hk_status_t receive_behind(test_rank_t *self)
+{
+    uint32_t first = 10 * (uint32_t)(1 - self->rank);
+    uint32_t second = 11 * (uint32_t)(1 - self->rank);
+    hk_request_t *request = NULL;
+    hk_status_t status;
+
+    if (self->rank == 0) {
+        (void)pthread_barrier_wait(self->barrier);
+        status = hk_send(self->comm, &first, 1, HK_U32, 1, NULL, NULL);
+        return status == HK_OK ? hk_send(self->comm, &second, 1, HK_U32, 1, NULL, NULL) : status;
+    }
+    status = hk_recv(self->comm, &first, 1, HK_U32, 0, NULL, &request);
+    (void)pthread_barrier_wait(self->barrier);
+    if (status == HK_OK) {
+        status = hk_recv(self->comm, &second, 1, HK_U32, 0, NULL, NULL);
+    }
+    if (status == HK_OK) {
+        status = hk_request_wait(&request);
+    }
+    return status == HK_OK && (first != 10 || second != 11) ? HK_ERR_INTERNAL : status;
+}
+
+static void a_blocking_receive_gets_what_comes_after_those_posted(void **state)
+{
+    test_rank_t ranks[TEST_RANKS_MAX];
+
+    (void)state;
+    test_ranks_run(NULL, 2, receive_behind, NULL, ranks);
+    test_ranks_expect(ranks, 2, HK_OK, "receives");
 }
 
 /** Two messages with the same tag keep their order, and another tag may overtake them. */
@@ -231,7 +292,7 @@ static hk_status_t send_and_leave(test_rank_t *self)
 
 static void a_message_arrives_after_its_sender_has_left(void **state)
 {
-    const size_t counts[] = {1, 100, 2048};
+    const size_t counts[] = {1, 100, 2048, 2049, 16384};
 
     (void)state;
     for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
@@ -242,6 +303,41 @@ static void a_message_arrives_after_its_sender_has_left(void **state)
         test_ranks_run(NULL, 2, send_and_leave, &counts[c], ranks);
         test_ranks_expect(ranks, 2, HK_OK, where);
     }
+}
+
+/** Rank 0 closes while what it sends, from memory that rank 1 sees, has not been received. */
+static hk_status_t leave_unread(test_rank_t *self)
+{
+    const ring_t ring = {.count = 30000, .is_shared = true};
+    uint32_t *data = memory_get(self->comm, &ring);
+    hk_request_t *request = NULL;
+    hk_status_t status = data == NULL ? HK_ERR_NO_MEMORY : HK_OK;
+
+    if (self->rank == 0 && status == HK_OK) {
+        fill(data, ring.count, 0, 0);
+        status = hk_send(self->comm, data, ring.count, HK_U32, 1, NULL, &request);
+        hk_comm_close(&self->comm);
+        (void)pthread_barrier_wait(self->barrier);
+        return status == HK_OK ? hk_request_wait(&request) : status;
+    }
+    (void)pthread_barrier_wait(self->barrier);
+    if (status == HK_OK) {
+        status = hk_recv(self->comm, data, ring.count, HK_U32, 0, NULL, NULL);
+    }
+    for (size_t i = 0; data != NULL && i < ring.count; i++) {
+        status = data[i] != 0 ? HK_ERR_INTERNAL : status;
+    }
+    return status;
+}
+
+static void what_a_sender_has_left_is_not_read(void **state)
+{
+    test_rank_t ranks[TEST_RANKS_MAX];
+
+    (void)state;
+    test_ranks_run(NULL, 2, leave_unread, NULL, ranks);
+    test_ranks_expect(&ranks[0], 1, HK_ERR_ABORTED, "sender");
+    test_ranks_expect(&ranks[1], 1, HK_ERR_PEER_FAILED, "receiver");
 }
 
 /** A receive is under way while collectives go on, and the other way round. */
@@ -285,8 +381,10 @@ int main(void)
         cmocka_unit_test(ten_thousand_messages_match_in_opposite_orders),
         cmocka_unit_test(a_ring_of_sends_before_receives_completes),
         cmocka_unit_test(messages_with_one_tag_keep_their_order),
+        cmocka_unit_test(a_blocking_receive_gets_what_comes_after_those_posted),
         cmocka_unit_test(a_different_count_or_type_is_an_error_on_both_sides),
         cmocka_unit_test(a_message_arrives_after_its_sender_has_left),
+        cmocka_unit_test(what_a_sender_has_left_is_not_read),
         cmocka_unit_test(sends_and_collectives_do_not_wait_for_each_other),
     };
 

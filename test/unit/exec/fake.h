@@ -266,8 +266,9 @@ static inline int fake_take_few(hki_endpoint_t *ep, int lane, const hki_envelope
     return taken;
 }
 
-static inline bool fake_linger(hki_endpoint_t *ep, int lane, int peer)
+static inline bool fake_linger(hki_endpoint_t *ep, int lane, int peer, uint32_t shared_rounds)
 {
+    (void)shared_rounds;
     (void)ep;
     (void)lane;
     (void)peer;
