@@ -5,9 +5,11 @@
 #include "support/hk_test.h"
 
 #include <dirent.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "job.h"
@@ -220,6 +222,74 @@ static void cold_buffers_that_memory_cannot_hold_are_refused(void **state)
     assert_true(job_has(&job, "--cold is for the plain loop, not for --vs"));
 }
 
+/** A program of the folder: a shell script. */
+static void put_script(const char *name, const char *text)
+{
+    FILE *file = fopen(in_folder(name), "w");
+
+    assert_non_null(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+    assert_int_equal(chmod(in_folder(name), 0755), 0);
+}
+
+static void run_shell(const char *format, ...)
+{
+    char command[2 * PATH_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(command, sizeof(command), format, args);
+    va_end(args);
+    if (system(command) != 0) {
+        fail_msg("failed: %s", command);
+    }
+}
+
+/* prints a line for each case that it is asked for; its times are those of its name */
+#define LAUNCHER                                                                                \
+    "#!/bin/sh\n"                                                                               \
+    "case $0 in *openmpi) us=9000000 ;; *) us=0.001 ;; esac\n"                                  \
+    "echo '# Pretended MPI 1.0, of nobody'\n"                                                   \
+    "while [ $# -gt 2 ]; do shift; done\n"                                                      \
+    "echo $1 | tr , '\\n' | while IFS=: read c d b; do\n"                                       \
+    "  echo "                                                                                   \
+    "\"{\\\"coll\\\":\\\"$c\\\",\\\"dtype\\\":\\\"$d\\\",\\\"bytes\\\":$b,\\\"time_us\\\":$us}" \
+    "\"\n"                                                                                      \
+    "done\n"
+
+static void peers_take_turns_as_long_as_they_matter(void **state)
+{
+    char json[PATH_BYTES];
+    char markdown[PATH_BYTES];
+    const char *text;
+
+    (void)state;
+    // hocket as if installed here, and two MPIs of which one is far slower than the other
+    run_shell("cd %s && mkdir bin path && mkdir -p share/hocket/bench && cp %s bin/hocket && "
+              ": > share/hocket/bench/mpi_bench.c",
+              folder, job_tool());
+    put_script("path/mpicc.openmpi", "#!/bin/sh\n");
+    put_script("path/mpicc.mpich", "#!/bin/sh\n");
+    put_script("path/mpirun.openmpi", LAUNCHER);
+    put_script("path/mpirun.mpich", LAUNCHER);
+    (void)snprintf(json, sizeof(json), "%s", in_folder("vs.json"));
+    (void)snprintf(markdown, sizeof(markdown), "%s", in_folder("vs.text"));
+    run_shell("PATH=%s/path:$PATH; %s/bin/hocket bench --vs openmpi,mpich --ranks 2 --colls "
+              "all_reduce,gather --sizes 8,1M --dtypes f32,bf16 --alternations 3 --budget 0.001 "
+              "--max-memory 1M --json %s --markdown %s >/dev/null",
+              folder, folder, json, markdown);
+    text = take_file(markdown);
+    assert_non_null(strstr(text, ", Pretended MPI 1.0"));
+    assert_non_null(strstr(text, "1048576 bytes with 2 ranks")); // left out
+    assert_non_null(strstr(text, "| 2 | all_reduce | bf16 | 8 | 9000000 | 0.00 | - |"));
+    assert_null(strstr(text, "| 2 | gather | bf16 |")); // it moves bytes
+    text = take_file(json);
+    assert_non_null(strstr(text, "\"openmpi\":\t[9000000, 9000000]"));
+    assert_non_null(strstr(text, "\"mpich\":\t[0.001, 0.001, 0.001]"));
+    run_shell("cd %s && rm -r bin path share hocket", folder);
+}
+
 static void several_numbers_of_ranks_are_only_for_comparisons(void **state)
 {
     const char *const args[] = {"bench", "--ranks", "2,4", NULL};
@@ -253,6 +323,7 @@ int main(void)
         cmocka_unit_test(a_comparison_goes_on_without_peers_and_says_so),
         cmocka_unit_test(cold_buffers_rotate_and_results_stay_right),
         cmocka_unit_test(cold_buffers_that_memory_cannot_hold_are_refused),
+        cmocka_unit_test(peers_take_turns_as_long_as_they_matter),
         cmocka_unit_test(several_numbers_of_ranks_are_only_for_comparisons),
     };
 
