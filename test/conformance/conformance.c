@@ -2,7 +2,7 @@
  * hk_conformance: every collective against a plain reference, on one transport.
  *
  *     hk_conformance --transport local|shm [--ranks 2,3,5] [--grid quick|full|none] [--mix 200]
- *                    [--memory turn|private|shared] [--path single-copy] [--seed 1]
+ *                    [--memory turn|private|shared] [--path single-copy] [--parts 2] [--seed 1]
  *
  * Exit status 0: all right; 1: something is wrong, and stderr says what; 2: wrong arguments; 77:
  * this machine does not have the path.
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/comm.h"
 #include "grid.h"
 #include "path.h"
 #include "ranks.h"
@@ -22,6 +23,7 @@ typedef struct arguments {
     const char *transport;
     const char *ranks;
     const path_t *path; /**< or NULL */
+    int nparts;         /**< of the machine, as processes believe */
     grid_t grid;
 } arguments_t;
 
@@ -41,7 +43,7 @@ static int usage(const char *what)
     fprintf(stderr,
             "hk_conformance: %s; usage: hk_conformance --transport local|shm [--ranks N,N] "
             "[--grid quick|full|none] [--mix COUNT] [--memory turn|private|shared] [--path %s] "
-            "[--seed N]\n",
+            "[--parts N] [--seed N]\n",
             what, path_names());
     return 2;
 }
@@ -73,6 +75,10 @@ static bool set_option(arguments_t *args, const char *name, const char *value)
         const long count = strtol(value, &end, 10);
         word = end == value || *end != '\0' || count < 0 || count > MIX_MAX ? -1 : 0;
         args->grid.mix_count = (int)count;
+    } else if (strcmp(name, "--parts") == 0) {
+        args->nparts = (int)strtol(value, &end, 10);
+        word = end == value || *end != '\0' || args->nparts < 1 ? -1 : 0;
+        ranks_divide(args->nparts);
     } else if (strcmp(name, "--seed") == 0) {
         args->grid.seed = strtoull(value, &end, 10);
         word = end == value || *end != '\0' ? -1 : 0;
@@ -82,13 +88,27 @@ static bool set_option(arguments_t *args, const char *name, const char *value)
     return word >= 0;
 }
 
+/** Does the communicator know of the parts that its ranks were told of? */
+static bool is_divided(const arguments_t *args, const hk_comm_t *comm)
+{
+    const int told = ranks_in_part(comm->nranks);
+    const int want = told == comm->nranks ? 1 : told;
+
+    if (args->nparts > 1 && comm->parts.near_ranks != want) {
+        fprintf(stderr, "rank %d: %d ranks are near each other, not %d\n", comm->rank,
+                comm->parts.near_ranks, want);
+        return false;
+    }
+    return true;
+}
+
 /** What every rank does. */
 static bool rank_run(hk_comm_t *comm, const void *cookie)
 {
     const arguments_t *args = cookie;
     const grid_t *grid = &args->grid;
 
-    return (grid->size == GRID_NONE || grid_run(comm, grid)) &&
+    return is_divided(args, comm) && (grid->size == GRID_NONE || grid_run(comm, grid)) &&
            (grid->size == GRID_NONE || args->path == NULL ||
             path_was_taken(args->path, comm)) && // of the grid: the mix uses all kinds of memory
            (grid->mix_count == 0 || mix_run(comm, grid));
@@ -106,6 +126,9 @@ int main(int argc, char **argv)
         }
     }
     args.grid.is_one_process = strcmp(args.transport, "local") == 0;
+    if (args.grid.is_one_process && args.nparts > 1) {
+        return usage("--parts is for processes");
+    }
     if (args.path != NULL && path_force(args.path, &args.grid) != 0) {
         return PATH_SKIPPED;
     }

@@ -20,6 +20,31 @@ typedef struct rank_thread {
     bool is_well;
 } rank_thread_t;
 
+static int g_nparts = 1;
+
+void ranks_divide(int nparts)
+{
+    g_nparts = nparts;
+}
+
+int ranks_in_part(int nranks)
+{
+    return (nranks + g_nparts - 1) / g_nparts;
+}
+
+/** Tell this process, which is to be a rank, in which part it lies. */
+static void find_home(int rank, int nranks)
+{
+    const int part = rank / ranks_in_part(nranks);
+    char home[32];
+
+    (void)snprintf(home, sizeof(home), "%d:%d", part, part);
+    if (g_nparts > 1 && setenv("HOCKET_DOMAIN", home, 1) != 0) {
+        perror("setenv");
+        abort();
+    }
+}
+
 static hk_comm_opts_t options(void)
 {
     hk_comm_opts_t opts = hk_comm_opts_default();
@@ -70,6 +95,7 @@ static void child_main(const char *job, int rank, int nranks, ranks_fn fn, const
     hk_comm_opts_t opts = options();
     hk_comm_t *comm = NULL;
 
+    find_home(rank, nranks);
     opts.rank = rank;
     opts.nranks = nranks;
     opts.job = job;
