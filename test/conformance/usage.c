@@ -14,12 +14,12 @@
 
 /*
  * How much more of each there may be at the end of a mix than after a tenth of it: staging, scratch
- * and plans have a limit, but become real as they are used. In a million operations, 14 bytes or a
- * thousandth of a block lost in each would be too much.
+ * and plans have a limit, but become real as they are used. In a million operations, 14 bytes, 4 of
+ * them shared, or a thousandth of a block lost in each would be too much.
  */
 enum {
     RESIDENT_MORE = 12 << 20, /**< [bytes] a rank of this process */
-    SHARED_MORE = 2 << 20,    /**< [bytes] a rank of the job: scratch and slots of the world */
+    SHARED_MORE = 4 << 20,    /**< [bytes] a rank of the job: all that the world may hold */
     MAPPINGS_MORE = 8,
     BLOCKS_MORE = 600, /**< a rank of this process */
 };
