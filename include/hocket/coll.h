@@ -17,9 +17,9 @@
  *     0, all_to_all) the input is first copied to the heap.
  *   - `opts` NULL means the communicator's defaults.
  *   - `request_out` NULL: the call returns when its part is done. Otherwise the operation is only
- *     started; buffers stay borrowed until hk_request_wait() or hk_request_test() ends it. Who moves
- *     it meanwhile: see "Progress" in hocket/comm.h. Any number may be outstanding up to the memory
- *     there is. On an error *request_out is untouched.
+ *     started; buffers stay borrowed until hk_request_wait() or hk_request_test() ends it. Any
+ *     number may be outstanding up to the memory there is. On an error *request_out is untouched.
+ *     Who moves it meanwhile: see "Progress" in hocket/comm.h.
  *   - Errors: HK_ERR_INVALID_ARG (this call only; nothing was sent), HK_ERR_TIMED_OUT,
  *     HK_ERR_PEER_FAILED, HK_ERR_MISMATCH, HK_ERR_ABORTED, HK_ERR_NO_MEMORY (these break the
  *     communicator, and all ranks learn why).

@@ -68,6 +68,7 @@ typedef struct hki_counts {
     uint64_t pauses;             /**< rounds of wait() that spun */
     uint64_t yields;
     uint64_t sleeps;
+    uint64_t arms; /**< calls of arm() */
 } hki_counts_t;
 
 /** Rides along with every message, before the payload. */

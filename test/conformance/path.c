@@ -20,6 +20,7 @@ typedef enum counted {
     PAUSES = 1 << 3,
     YIELDS = 1 << 4,
     SLEEPS = 1 << 5,
+    ARMS = 1 << 6,
 } counted_t;
 
 struct path {
@@ -40,6 +41,7 @@ static const path_t paths[] = {
     {"spin", "HOCKET_SPIN", "1", MEMORY_TURN, PAUSES, YIELDS | SLEEPS},
     {"yield", "HOCKET_SPIN", "2", MEMORY_TURN, YIELDS, PAUSES | SLEEPS},
     {"sleep", "HOCKET_SPIN", "3", MEMORY_TURN, SLEEPS, PAUSES | YIELDS},
+    {"thread", "HOCKET_PROGRESS", "thread", MEMORY_TURN, ARMS, 0},
     {"none", "HOCKET_SIMD", "none", MEMORY_TURN, 0, 0},
     {"neon", "HOCKET_SIMD", "neon", MEMORY_TURN, 0, 0},
     {"avx2", "HOCKET_SIMD", "avx2", MEMORY_TURN, 0, 0},
@@ -109,12 +111,15 @@ static unsigned counted(const hki_counts_t *counts)
            (counts->sent[HKI_PAYLOAD_DIRECT] != 0 ? DIRECT : 0u) |
            (counts->sent[HKI_PAYLOAD_REMOTE] != 0 ? REMOTE : 0u) |
            (counts->pauses != 0 ? PAUSES : 0u) | (counts->yields != 0 ? YIELDS : 0u) |
-           (counts->sleeps != 0 ? SLEEPS : 0u);
+           (counts->sleeps != 0 ? SLEEPS : 0u) | (counts->arms != 0 ? ARMS : 0u);
 }
 
-bool path_was_taken(const path_t *path, const hk_comm_t *comm)
+bool path_was_taken(const path_t *path, hk_comm_t *comm)
 {
-    const hki_counts_t *counts = &comm->ep->counts;
+    hki_lock_take(&comm->lock); // a progress thread may still count
+    const hki_counts_t copy = comm->ep->counts;
+    hki_lock_give(&comm->lock);
+    const hki_counts_t *counts = &copy;
     const char *level = hki_simd_name(hki_simd_level());
     const unsigned seen = counted(counts);
 
@@ -128,12 +133,12 @@ bool path_was_taken(const path_t *path, const hk_comm_t *comm)
     if (comm->nranks > 1 && ((seen & path->wanted) == 0 || (seen & path->forbidden) != 0)) {
         fprintf(stderr,
                 "rank %d: not (only) by path %s: sent %llu staged, %llu direct, %llu remote; "
-                "waited by %llu pauses, %llu yields, %llu sleeps\n",
+                "waited by %llu pauses, %llu yields, %llu sleeps; %llu arms\n",
                 comm->rank, path->name, (unsigned long long)counts->sent[HKI_PAYLOAD_STAGED],
                 (unsigned long long)counts->sent[HKI_PAYLOAD_DIRECT],
                 (unsigned long long)counts->sent[HKI_PAYLOAD_REMOTE],
                 (unsigned long long)counts->pauses, (unsigned long long)counts->yields,
-                (unsigned long long)counts->sleeps);
+                (unsigned long long)counts->sleeps, (unsigned long long)counts->arms);
         return false;
     }
     return true;

@@ -27,6 +27,6 @@ const char *path_names(void);
 int path_force(const path_t *path, grid_t *grid);
 
 /** Have the operations of this rank gone that way, and no other? Says so if not. */
-bool path_was_taken(const path_t *path, const hk_comm_t *comm);
+bool path_was_taken(const path_t *path, hk_comm_t *comm);
 
 #endif /* HK_CONFORMANCE_PATH_H */

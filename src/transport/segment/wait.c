@@ -298,6 +298,7 @@ hk_status_t hki_segment_arm(hki_endpoint_t *ep, hki_waiter_t *waiter, int peer,
         return hki_segment_report(seg);
     }
     waiter->rounds += waiter->rounds == UINT32_MAX ? 0 : 1;
+    seg->base.counts.arms++;
     // Others must not take this rank for one that waits: its caller is busy elsewhere.
     if (is_check_due(seg, now_ns)) {
         seg->checked_ns = now_ns;
