@@ -12,8 +12,6 @@
 #include "base/error.h"
 #include "exec/history.h"
 
-enum { ROW_BYTES = 2048 }; /**< most of a send whose receiver may be woken with the next one's */
-
 /** Where a span of the current tile lies, after clipping. */
 typedef struct view {
     char *data;
@@ -97,13 +95,6 @@ static bool are_sends_read(hki_endpoint_t *ep, hki_lane_t *lane, uint32_t step)
     return true;
 }
 
-/** Does another send follow this one, of so few bytes that it will not take long? */
-static inline bool is_in_a_row(const hki_lane_t *lane, size_t bytes)
-{
-    return bytes <= ROW_BYTES && lane->pc + 1 < lane->schedule->step_count &&
-           lane->schedule->steps[lane->pc + 1].kind == HKI_STEP_SEND;
-}
-
 static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_step_t *step)
 {
     const hki_op_t *op = lane->op;
@@ -119,8 +110,7 @@ static hk_status_t step_send(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     // staging is sized for what lies in the user's memory: scratch is always read where it lies
     const bool is_user = step->src.region == HK_REGION_IN || step->src.region == HK_REGION_OUT;
     const unsigned flags = (is_user ? HKI_SEND_SHORT : 0) |
-                           (step->is_copied ? HKI_SEND_COPIED : 0) | (is_same ? HKI_SEND_SAME : 0) |
-                           (is_in_a_row(lane, view.bytes) ? HKI_SEND_MORE : 0);
+                           (step->is_copied ? HKI_SEND_COPIED : 0) | (is_same ? HKI_SEND_SAME : 0);
     const hk_status_t status = ep->ops->send(ep, lane->stream, step->peer, &envelope, view.data,
                                              view.bytes, flags, &ticket);
     if (status == HK_OK) {
@@ -347,9 +337,6 @@ hk_status_t hki_run_steps(hki_endpoint_t *ep, hki_lane_t *lane, bool *moved)
         const hk_status_t status = step_do(ep, lane, step);
 
         if (status != HK_OK) {
-            if (step->kind == HKI_STEP_SEND) {
-                ep->ops->flush(ep); // the row has a gap
-            }
             return status;
         }
         if (step->kind != HKI_STEP_SEND) {

@@ -99,8 +99,6 @@ enum {
     HKI_SEND_SAME = 2,   /**< the same payload as in the last send on this lane, in this run */
     HKI_SEND_SHORT = 4,  /**< within a run: what takes less time to copy than to wait until it is
                               read may be staged */
-    HKI_SEND_MORE = 8, /**< another send of this endpoint, or flush(), follows at once: a peer that
-                              sleeps may be woken as late as that */
 };
 
 /** One contribution to the group's log of who does what, shown in errors. */
@@ -141,8 +139,6 @@ typedef struct hki_endpoint_ops {
      *  *ticket_out: for is_consumed(); 0: the payload was copied, its source is free */
     hk_status_t (*send)(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
                         const void *payload, size_t bytes, unsigned flags, uint64_t *ticket_out);
-    /** Wake all peers that sends with HKI_SEND_MORE have not. */
-    void (*flush)(hki_endpoint_t *ep);
     /** Head of the stream from peer, or HK_IN_PROGRESS if there is none. */
     hk_status_t (*peek)(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
     /** send() of several messages inside their lines, in order, at less cost.

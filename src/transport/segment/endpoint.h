@@ -69,8 +69,6 @@ typedef struct hki_segment {
     bool is_shown_waiting; /**< mine->waits_for says so */
     uint64_t checked_ns;   /**< when the peers were last looked at */
     uint64_t cores_checked_ns;
-    int *unrung; /**< (nranks,) peers that were sent something and have yet to be woken */
-    int nunrung;
     int suspect; /**< peer that has gone, but may have left messages; -1: none */
     uint32_t suspect_rounds;
     struct hki_segment *next; /**< list of this process's endpoints: see group.c */
@@ -80,7 +78,6 @@ typedef struct hki_segment {
 hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
                              const void *payload, size_t bytes, unsigned flags,
                              uint64_t *ticket_out);
-void hki_segment_flush(hki_endpoint_t *ep);
 hk_status_t hki_segment_peek(hki_endpoint_t *ep, int lane, int peer, hki_message_t *message_out);
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
 hk_status_t hki_segment_send_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
@@ -124,22 +121,21 @@ hki_home_t hki_segment_home(const hki_endpoint_t *ep, int rank);
 void hki_segment_close(hki_endpoint_t *ep);
 
 /** The table of a transport whose groups lie in a world. */
-#define HKI_SEGMENT_OPS(transport_name)                                                         \
-    {                                                                                           \
-        .name = (transport_name), .send = hki_segment_send, .flush = hki_segment_flush,         \
-        .send_few = hki_segment_send_few, .take_few = hki_segment_take_few,                     \
-        .cast = hki_segment_cast, .peek = hki_segment_peek, .linger = hki_segment_linger,       \
-        .fetch = hki_segment_fetch, .release = hki_segment_release,                             \
-        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,             \
-        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,         \
-        .share = hki_segment_share, .view = hki_segment_view, .announce = hki_segment_announce, \
-        .announced = hki_segment_announced, .announced_check = hki_segment_announced_check,     \
-        .wait = hki_segment_wait, .arm = hki_segment_arm, .blame = hki_segment_blame,           \
-        .fail = hki_segment_fail, .failure = hki_segment_failure,                               \
-        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,                 \
-        .mem_free = hki_segment_mem_free, .mem_lend = hki_segment_mem_lend,                     \
-        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,           \
-        .home = hki_segment_home, .close = hki_segment_close,                                   \
+#define HKI_SEGMENT_OPS(transport_name)                                                           \
+    {                                                                                             \
+        .name = (transport_name), .send = hki_segment_send, .send_few = hki_segment_send_few,     \
+        .take_few = hki_segment_take_few, .cast = hki_segment_cast, .peek = hki_segment_peek,     \
+        .linger = hki_segment_linger, .fetch = hki_segment_fetch, .release = hki_segment_release, \
+        .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,               \
+        .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,           \
+        .share = hki_segment_share, .view = hki_segment_view, .announce = hki_segment_announce,   \
+        .announced = hki_segment_announced, .announced_check = hki_segment_announced_check,       \
+        .wait = hki_segment_wait, .arm = hki_segment_arm, .blame = hki_segment_blame,             \
+        .fail = hki_segment_fail, .failure = hki_segment_failure,                                 \
+        .is_failed = hki_segment_is_failed, .mem_alloc = hki_segment_mem_alloc,                   \
+        .mem_free = hki_segment_mem_free, .mem_lend = hki_segment_mem_lend,                       \
+        .group_offer = hki_segment_group_offer, .group_join = hki_segment_group_join,             \
+        .home = hki_segment_home, .close = hki_segment_close,                                     \
     }
 
 /* Making the first group of a world. */
@@ -222,8 +218,6 @@ hk_status_t hki_segment_report(const hki_segment_t *seg);
 void hki_segment_ring(const hki_segment_t *seg, int peer);
 /** The same for all ranks of the group. */
 void hki_segment_ring_all(const hki_segment_t *seg);
-/** The same for `count` peers. */
-void hki_segment_ring_some(const hki_segment_t *seg, const int *peers, int count);
 /** The same for the receivers of these messages. */
 void hki_segment_ring_few(const hki_segment_t *seg, const hki_few_t *few, int count);
 

@@ -119,7 +119,6 @@ static void segment_destroy(hki_segment_t *seg)
     hki_free(seg->readers);
     hki_free(seg->world_ranks);
     hki_free(seg->is_asked);
-    hki_free(seg->unrung);
     hki_free(seg);
 }
 
@@ -139,10 +138,8 @@ static hk_status_t segment_allocate(int nranks, int nlanes, hki_segment_t **seg_
     seg->readers = hki_calloc(2 * lanes * ranks, sizeof(*seg->readers));
     seg->world_ranks = hki_calloc(ranks, sizeof(*seg->world_ranks));
     seg->is_asked = hki_calloc(ranks, sizeof(*seg->is_asked));
-    seg->unrung = hki_calloc(ranks, sizeof(*seg->unrung));
     if (seg->out == NULL || seg->in == NULL || seg->staging == NULL || seg->tickets == NULL ||
-        seg->readers == NULL || seg->world_ranks == NULL || seg->is_asked == NULL ||
-        seg->unrung == NULL) {
+        seg->readers == NULL || seg->world_ranks == NULL || seg->is_asked == NULL) {
         segment_destroy(seg);
         return HKI_FAIL(HK_ERR_NO_MEMORY, "endpoint of %d ranks and %d lanes", nranks, nlanes);
     }

@@ -167,30 +167,6 @@ static hk_status_t place(hki_segment_t *seg, int lane, const void *payload, size
     return HK_OK;
 }
 
-void hki_segment_flush(hki_endpoint_t *ep)
-{
-    hki_segment_t *seg = hki_segment_of(ep);
-
-    if (seg->nunrung != 0) {
-        hki_segment_ring_some(seg, seg->unrung, seg->nunrung);
-        seg->nunrung = 0;
-    }
-}
-
-/** Wake `peer`, to which something was sent, now or, as more sends follow, with their receivers:
- *  the fence takes longer than the rest of a small send, and one does for all. */
-static void wake(hki_segment_t *seg, int peer, bool more_follows)
-{
-    if (more_follows || seg->nunrung != 0) {
-        seg->unrung[seg->nunrung++] = peer;
-    } else {
-        hki_segment_ring(seg, peer);
-    }
-    if (!more_follows || seg->nunrung == seg->base.nranks) {
-        hki_segment_flush(&seg->base);
-    }
-}
-
 // NOLINTNEXTLINE(readability-function-size): the form of hki_endpoint_ops_t
 hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_envelope_t *envelope,
                              const void *payload, size_t bytes, unsigned flags,
@@ -228,7 +204,7 @@ hk_status_t hki_segment_send(hki_endpoint_t *ep, int lane, int peer, const hki_e
     line->kind = (uint8_t)envelope->kind;
     atomic_store_explicit(&line->number, number, memory_order_release);
     out->sent = number;
-    wake(seg, peer, (flags & HKI_SEND_MORE) != 0);
+    hki_segment_ring(seg, peer);
     hki_segment_show_busy(seg);
     own(line_out(seg, out, number + 1));
     *ticket_out = is_borrowed ? number : 0;

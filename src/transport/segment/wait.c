@@ -64,14 +64,6 @@ void hki_segment_ring(const hki_segment_t *seg, int peer)
     ring(seg, peer);
 }
 
-void hki_segment_ring_some(const hki_segment_t *seg, const int *peers, int count)
-{
-    fence();
-    for (int i = 0; i < count; i++) {
-        ring(seg, peers[i]);
-    }
-}
-
 void hki_segment_ring_few(const hki_segment_t *seg, const hki_few_t *few, int count)
 {
     fence();

@@ -275,11 +275,6 @@ static inline bool fake_linger(hki_endpoint_t *ep, int lane, int peer, uint32_t 
     return false;
 }
 
-static inline void fake_flush(hki_endpoint_t *ep)
-{
-    (void)ep;
-}
-
 static inline void fake_fail(hki_endpoint_t *ep, hk_status_t status, int rank, const char *text)
 {
     fake_net_t *net = fake_net_of(ep);
@@ -320,7 +315,6 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
     static const hki_endpoint_ops_t ops = {
         .name = "fake",
         .send = fake_send,
-        .flush = fake_flush,
         .peek = fake_peek,
         .send_few = fake_send_few,
         .take_few = fake_take_few,

@@ -52,36 +52,6 @@ static void arm(int rank)
     atomic_store(&hki_segment_of(g_eps[0])->bells[rank], HKI_BELL_ARMED);
 }
 
-/** A row of sends wakes all their receivers at its end, or where it is broken off. */
-static void sends_in_a_row_wake_all_at_the_end(void **state)
-{
-    enum { RANKS = 3 };
-    const int data = 5;
-
-    (void)state;
-    open_ranks(RANKS);
-    for (int has_end = 0; has_end < 2; has_end++) {
-        arm(1);
-        arm(2);
-        assert_ok(send_bytes(0, 1, &data, sizeof(data), HKI_SEND_MORE));
-        assert_true(is_armed(1));
-        if (has_end != 0) {
-            assert_ok(send_bytes(0, 2, &data, sizeof(data), 0));
-        } else {
-            g_eps[0]->ops->flush(g_eps[0]);
-        }
-        assert_false(is_armed(1));
-        assert_int_equal(is_armed(2), has_end == 0);
-        g_eps[0]->ops->flush(g_eps[0]); // nothing is left
-        assert_int_equal(is_armed(2), has_end == 0);
-    }
-    arm(1);
-    for (int i = 0; i < RANKS; i++) { // more than can be remembered
-        assert_ok(send_bytes(0, 1, &data, sizeof(data), HKI_SEND_MORE));
-    }
-    assert_false(is_armed(1));
-}
-
 /** Several messages at once are those that send() and peek() know, one by one. */
 static void few_are_sent_and_taken_as_one_by_one(void **state)
 {
@@ -243,7 +213,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RANKS_TEST(payloads_of_all_sizes_and_ways_arrive),
-        RANKS_TEST(sends_in_a_row_wake_all_at_the_end),
         RANKS_TEST(few_are_sent_and_taken_as_one_by_one),
         RANKS_TEST(what_is_cast_reaches_all_others),
         RANKS_TEST(a_full_ring_takes_no_more_until_messages_are_released),
