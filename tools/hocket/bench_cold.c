@@ -47,13 +47,14 @@ hki_rotation_t hki_rotation_get(size_t arena_bytes, size_t buffer_bytes)
     while (greatest_divisor(rotation.step, rotation.places) != 1) {
         rotation.step++;
     }
+    rotation.step %= rotation.places;
     return rotation;
 }
 
 void hki_rotation_next(hki_rotation_t *rotation)
 {
     rotation->place += rotation->step;
-    rotation->place %= rotation->places;
+    rotation->place -= rotation->place >= rotation->places ? rotation->places : 0;
 }
 
 hk_status_t hki_bench_cold_plan(hki_bench_t *bench, size_t largest)

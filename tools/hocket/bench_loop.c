@@ -139,17 +139,20 @@ static hk_status_t sample(hki_bench_t *bench, const hki_bench_case_t *what, int 
 {
     hk_coll_opts_t store;
     const hk_coll_opts_t *opts = call_opts(bench, what, &store);
+    buffers_t at = place(bench, what);
 
     if (fills) {
         bench->seed++;
-        hki_bench_fill(bench, what, hki_bench_input(bench, what));
+        hki_bench_fill(bench, what, at.in);
     }
     hk_status_t status = hk_barrier(bench->comm, NULL, NULL);
     const uint64_t start = hki_clock_ns();
     for (int i = 0; status == HK_OK && i < repeat; i++) {
-        const buffers_t at = place(bench, what);
         status = operate(bench, what, &at, opts);
-        hki_rotation_next(&bench->rotation);
+        if (bench->rotation.places > 1) {
+            hki_rotation_next(&bench->rotation);
+            at = place(bench, what);
+        }
     }
     *ns_out = (double)(hki_clock_ns() - start);
     return status;
