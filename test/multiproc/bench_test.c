@@ -233,7 +233,7 @@ static void put_script(const char *name, const char *text)
     assert_int_equal(chmod(in_folder(name), 0755), 0);
 }
 
-static void run_shell(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void run_shell(const char *format, ...)
 {
     char command[2 * PATH_BYTES];
     va_list args;
