@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 typedef struct usage {
-    size_t resident_bytes;
+    size_t resident_bytes; /**< not shared with others */
     size_t
         shared_bytes; /**< real pages of the files it holds that have no name: the job's memory */
     size_t descriptors;
