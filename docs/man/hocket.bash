@@ -25,7 +25,7 @@ _hocket()
         --memory) words="private shared" ;;
         --loop) words="plain fresh" ;;
         --vs) words="openmpi mpich gloo" ;;
-        *) words="--ranks --bind --colls --sizes --dtypes --ops --root --algo --order --memory --in-place --loop --vs --alternations --patience --max-memory --markdown --plot --check --fit --explain --iters --warmup --budget --timeout --json --lecture --elements --startup --help" ;;
+        *) words="--ranks --bind --colls --sizes --dtypes --ops --root --algo --order --memory --in-place --cold --loop --vs --alternations --patience --max-memory --markdown --plot --check --fit --explain --iters --warmup --budget --timeout --json --lecture --elements --startup --help" ;;
         esac
         ;;
     train)
