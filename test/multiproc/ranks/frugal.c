@@ -15,14 +15,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <hocket/hocket.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -32,6 +29,7 @@
 #include "algo/registry.h"
 #include "comm/comm.h"
 #include "comm/memory.h"
+#include "forbid.h"
 
 enum { COUNT = 1 << 18, BLOCK_BYTES = 512, IDLE_MS = 1000, PATH_BYTES = 64 };
 
@@ -210,16 +208,7 @@ static hk_status_t scene_waiting(hk_comm_t *comm, int ms)
 /** From now on no memory file gets any more memory. */
 static bool fill_memory(void)
 {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
-
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    return forbid(SYS_fallocate, ENOSPC);
 }
 
 /** The first call is right; then rank 0 has no memory left for the first of another kind. Rank 1

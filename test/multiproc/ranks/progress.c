@@ -19,22 +19,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hocket/hocket.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "forbid.h"
 
 enum { COUNT = 1 << 20, GROUPS = 3, SECOND_MS = 1000 };
 
@@ -48,21 +46,6 @@ static hk_status_t wrong(const char *what)
 {
     printf("wrong: %s: %s\n", what, hk_last_error());
     return HK_ERR_INTERNAL;
-}
-
-/** A system call, and what it gives from now on instead of being made. */
-static bool forbid(unsigned call, unsigned error)
-{
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
-
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 /** Tell rank 0 that this rank is done. */
