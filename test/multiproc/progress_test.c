@@ -51,8 +51,12 @@ static void a_killed_peer_is_noticed_without_a_call(void **state)
 {
     (void)state;
     assert_int_equal(run_scene("2", "killed"), 128 + SIGKILL);
-    assert_non_null(strstr(job_line(&job, "rank 0 got: "), "rank 1 (pid "));
-    assert_non_null(strstr(job_line(&job, "rank 0 got: "), "was killed by signal 9"));
+    const char *line = job_line(&job, "rank 0 got: ");
+    // the launcher says by what, unless it has no turn for long
+    if (strstr(line, "rank 1 (pid ") == NULL ||
+        (strstr(line, ") was killed by signal 9") == NULL && strstr(line, ") died") == NULL)) {
+        fail_msg("%s", line);
+    }
 }
 
 static void there_is_one_thread_from_the_first_request_on(void **state)
