@@ -22,6 +22,11 @@ static void local_decommit(hki_world_t *world, uint64_t offset, uint64_t bytes)
     (void)madvise(world->base + offset, bytes, MADV_DONTNEED);
 }
 
+static void local_enlarge(hki_world_t *world, uint64_t offset, uint64_t bytes)
+{
+    (void)madvise(world->base + offset, bytes, MADV_HUGEPAGE);
+}
+
 static int local_find_dead(hki_world_t *world, const int *ranks, const bool *is_asked, int nranks)
 {
     (void)world;
@@ -59,6 +64,7 @@ static void local_destroy(hki_world_t *world)
 
 static const hki_world_ops_t LOCAL_WORLD_OPS = {
     .commit = local_commit,
+    .enlarge = local_enlarge,
     .decommit = local_decommit,
     .find_dead = local_find_dead,
     .is_stopped = local_is_stopped,
@@ -75,9 +81,12 @@ static hk_status_t reserve(hki_world_t *world)
     uint64_t bytes = hki_world_arena_bytes(1, hki_world_bytes_max());
 
     for (; bytes >= page; bytes = bytes / 2 / page * page) {
-        void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base != MAP_FAILED) {
+        char *base = hki_world_reserve(bytes);
+        if (base != NULL && mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) {
+            (void)munmap(base, bytes);
+            base = NULL;
+        }
+        if (base != NULL) {
             world->base = base;
             world->bytes = bytes;
             return HK_OK;

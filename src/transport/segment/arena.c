@@ -48,7 +48,59 @@ uint64_t hki_arena_largest(const hki_arena_t *arena)
     return largest;
 }
 
-hk_status_t hki_arena_get(hki_arena_t *arena, uint64_t bytes, uint64_t *offset_out)
+/** Bytes of a free extent that lie before the first multiple of `alignment` in it. */
+static uint64_t gap_of(const hki_extent_t *extent, uint64_t alignment)
+{
+    return (alignment - extent->offset % alignment) % alignment;
+}
+
+/** Does so much, so aligned, fit in? */
+static bool holds(const hki_extent_t *extent, uint64_t bytes, uint64_t alignment)
+{
+    const uint64_t gap = gap_of(extent, alignment);
+
+    return gap <= extent->bytes && bytes <= extent->bytes - gap;
+}
+
+/** Cut [offset, offset + bytes) out of *link, a free extent that holds it. @return its node, or
+ *  NULL: no memory for the book, and nothing changed */
+static hki_extent_t *cut_out(hki_extent_t **link, uint64_t offset, uint64_t bytes)
+{
+    hki_extent_t *found = *link;
+    const uint64_t gap = offset - found->offset;
+    const uint64_t rest = found->bytes - gap - bytes;
+
+    if (gap == 0 && rest == 0) {
+        *link = found->next;
+        return found;
+    }
+    hki_extent_t *used = hki_calloc(1, sizeof(*used));
+    hki_extent_t *behind = gap != 0 && rest != 0 ? hki_calloc(1, sizeof(*behind)) : found;
+    if (used == NULL || behind == NULL) {
+        hki_free(used);
+        if (behind != found) {
+            hki_free(behind);
+        }
+        return NULL;
+    }
+    used->offset = offset;
+    used->bytes = bytes;
+    if (behind != found) {
+        behind->next = found->next;
+        found->next = behind;
+    }
+    if (gap != 0) {
+        found->bytes = gap;
+    }
+    if (rest != 0) {
+        behind->offset = offset + bytes;
+        behind->bytes = rest;
+    }
+    return used;
+}
+
+hk_status_t hki_arena_get(hki_arena_t *arena, uint64_t bytes, uint64_t alignment,
+                          uint64_t *offset_out)
 {
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
     hki_extent_t **link = &arena->free;
@@ -58,32 +110,23 @@ hk_status_t hki_arena_get(hki_arena_t *arena, uint64_t bytes, uint64_t *offset_o
     }
     const uint64_t asked = bytes;
     bytes = (bytes + page - 1) / page * page;
-    while (*link != NULL && (*link)->bytes < bytes) {
+    while (*link != NULL && !holds(*link, bytes, alignment)) {
         link = &(*link)->next;
     }
-    hki_extent_t *found = *link;
-    if (found == NULL) {
+    if (*link == NULL) {
         return HKI_FAIL(HK_ERR_NO_MEMORY,
                         "shared memory: %llu bytes needed, the largest free part of this rank's "
                         "share has %llu",
                         (unsigned long long)asked, (unsigned long long)hki_arena_largest(arena));
     }
-    hki_extent_t *used = found;
-    if (found->bytes == bytes) {
-        *link = found->next;
-    } else {
-        used = hki_calloc(1, sizeof(*used));
-        if (used == NULL) {
-            return HKI_FAIL(HK_ERR_NO_MEMORY, "book of an arena, %zu bytes", sizeof(*used));
-        }
-        used->offset = found->offset;
-        used->bytes = bytes;
-        found->offset += bytes;
-        found->bytes -= bytes;
+    const uint64_t offset = (*link)->offset + gap_of(*link, alignment);
+    hki_extent_t *used = cut_out(link, offset, bytes);
+    if (used == NULL) {
+        return HKI_FAIL(HK_ERR_NO_MEMORY, "book of an arena, %zu bytes", sizeof(*used));
     }
     used->next = arena->used;
     arena->used = used;
-    *offset_out = used->offset;
+    *offset_out = offset;
     return HK_OK;
 }
 

@@ -96,7 +96,8 @@ hk_status_t hki_group_create(hki_world_t *world, const hki_group_shape_t *shape,
 {
     const hki_layout_t layout = hki_layout(shape->nranks, shape->nlanes, shape->staging_bytes);
     uint64_t offset = 0;
-    const hk_status_t status = hki_world_get(world, layout.bytes, layout.staging, &offset);
+    const hk_status_t status =
+        hki_world_get(world, layout.bytes, layout.staging, HKI_ARENA_PAGE_BYTES, &offset);
 
     if (status != HK_OK) {
         return status;
@@ -322,11 +323,18 @@ hk_status_t hki_segment_mem_alloc(hki_endpoint_t *ep, size_t bytes, void **ptr_o
         return hki_segment_report(seg);
     }
     const uint64_t needed = bytes == 0 ? 1 : bytes;
-    const hk_status_t status = hki_world_get(seg->world, needed, needed, &offset);
-    if (status == HK_OK) {
-        *ptr_out = seg->world->base + offset;
+    const bool is_large = needed >= HKI_LARGE_PAGE_BYTES;
+    const hk_status_t status =
+        hki_world_get(seg->world, needed, needed,
+                      is_large ? HKI_LARGE_PAGE_BYTES : HKI_ARENA_PAGE_BYTES, &offset);
+    if (status != HK_OK) {
+        return status;
     }
-    return status;
+    if (is_large) {
+        seg->world->ops->enlarge(seg->world, offset, needed);
+    }
+    *ptr_out = seg->world->base + offset;
+    return HK_OK;
 }
 
 void hki_segment_mem_free(hki_endpoint_t *ep, void *ptr)

@@ -5,6 +5,7 @@
 #include "transport/segment/world.h"
 
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/error.h"
@@ -100,6 +101,23 @@ static void sweep_locked(hki_world_t *world)
     }
 }
 
+char *hki_world_reserve(uint64_t bytes)
+{
+    const uint64_t most = bytes + HKI_LARGE_PAGE_BYTES;
+    char *space = mmap(NULL, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (space == MAP_FAILED) {
+        return NULL;
+    }
+    const uint64_t past = (uintptr_t)space % HKI_LARGE_PAGE_BYTES;
+    const uint64_t before = past == 0 ? 0 : HKI_LARGE_PAGE_BYTES - past;
+    if (before != 0) {
+        (void)munmap(space, before);
+    }
+    (void)munmap(space + before + bytes, most - before - bytes);
+    return space + before;
+}
+
 void hki_world_retain(hki_world_t *world)
 {
     (void)pthread_mutex_lock(&world->mutex);
@@ -123,13 +141,13 @@ void hki_world_release(hki_world_t *world)
 }
 
 hk_status_t hki_world_get(hki_world_t *world, uint64_t bytes, uint64_t commit_bytes,
-                          uint64_t *offset_out)
+                          uint64_t alignment, uint64_t *offset_out)
 {
     uint64_t offset = 0;
 
     (void)pthread_mutex_lock(&world->mutex);
     sweep_locked(world);
-    hk_status_t status = hki_arena_get(&world->arena, bytes, &offset);
+    hk_status_t status = hki_arena_get(&world->arena, bytes, alignment, &offset);
     if (status == HK_OK && commit_bytes != 0) {
         status = world->ops->commit(world, offset, commit_bytes);
         if (status != HK_OK) {

@@ -27,6 +27,8 @@ typedef struct hki_world hki_world_t;
 typedef struct hki_world_ops {
     /** Make pages real, zeroed. @return HK_OK, HK_ERR_NO_MEMORY (needed and available bytes) */
     hk_status_t (*commit)(hki_world_t *world, uint64_t offset, uint64_t bytes);
+    /** Prefer large pages for what was just made real, where the system has some. */
+    void (*enlarge)(hki_world_t *world, uint64_t offset, uint64_t bytes);
     /** Give pages back; they read as zero when committed again. */
     void (*decommit)(hki_world_t *world, uint64_t offset, uint64_t bytes);
     /** First of the `nranks` world ranks whose process has ended and which is_asked about, as an
@@ -76,9 +78,17 @@ void hki_world_retain(hki_world_t *world);
 /** The last one destroys it. */
 void hki_world_release(hki_world_t *world);
 
-/** Take memory of this process's arena; `commit_bytes` of it, from its start, are made real. */
+/** Memory is mapped so that pages of this size are possible. */
+#define HKI_LARGE_PAGE_BYTES (UINT64_C(2) << 20)
+
+/** Address space that nothing may be read from or written to, beginning on a large page; for
+ *  munmap(). NULL: there is none left (errno). */
+char *hki_world_reserve(uint64_t bytes);
+
+/** Take memory of this process's arena; `commit_bytes` of it, from its start, are made real.
+ *  @param alignment  of its start: a power of two, a page at least */
 hk_status_t hki_world_get(hki_world_t *world, uint64_t bytes, uint64_t commit_bytes,
-                          uint64_t *offset_out);
+                          uint64_t alignment, uint64_t *offset_out);
 /** Give it back. @return false if it was not handed out here */
 bool hki_world_put(hki_world_t *world, uint64_t offset);
 /** Give it back later, once the group whose head lies at its start has been left by all. */

@@ -79,9 +79,8 @@ static bool map_behind(hki_world_t *world, const hki_heap_row_t *rows, const hki
     if (files->nheaps != hki_heaps_count(rows, world->nranks)) {
         return false;
     }
-    char *space =
-        mmap(NULL, span_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (space == MAP_FAILED) {
+    char *space = hki_world_reserve(span_bytes);
+    if (space == NULL) {
         return false;
     }
     const void *file = mmap(space, world->bytes, PROT_READ | PROT_WRITE,

@@ -66,6 +66,17 @@ static hk_status_t shm_commit(hki_world_t *world, uint64_t offset, uint64_t byte
     return hki_memfd_commit(shm_of(world)->fd, offset, bytes);
 }
 
+#ifndef MADV_COLLAPSE
+#    define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+/** The pages are there already: copy them into large ones. Costs no more than the faults of two
+ *  ranks on small ones. Without any effect before Linux 6.1. */
+static void shm_enlarge(hki_world_t *world, uint64_t offset, uint64_t bytes)
+{
+    (void)madvise(world->base + offset, bytes, MADV_COLLAPSE);
+}
+
 static void shm_decommit(hki_world_t *world, uint64_t offset, uint64_t bytes)
 {
     hki_memfd_decommit(shm_of(world)->fd, offset, bytes);
@@ -153,6 +164,7 @@ static void shm_destroy(hki_world_t *world)
 
 static const hki_world_ops_t SHM_WORLD_OPS = {
     .commit = shm_commit,
+    .enlarge = shm_enlarge,
     .decommit = shm_decommit,
     .find_dead = shm_find_dead,
     .is_stopped = shm_is_stopped,
@@ -254,17 +266,23 @@ static hk_status_t map_world(const hki_shm_job_t *job, const hki_shm_files_t *fi
         return HKI_FAIL(HK_ERR_SYSTEM, "memory file: %s", strerror(errno));
     }
     const uint64_t bytes = (uint64_t)info.st_size;
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shm->fd, 0);
-    if (base == MAP_FAILED) {
+    char *base = hki_world_reserve(bytes);
+    if (base == NULL || mmap(base, bytes, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_NORESERVE | MAP_FIXED, shm->fd, 0) == MAP_FAILED) {
+        const int error = errno;
+
+        if (base != NULL) {
+            (void)munmap(base, bytes);
+        }
         return HKI_FAIL(HK_ERR_NO_MEMORY, "mapping %llu bytes of address space: %s",
-                        (unsigned long long)bytes, strerror(errno));
+                        (unsigned long long)bytes, strerror(error));
     }
     (void)madvise(base, bytes, MADV_DONTDUMP);
     shm->common.base = base;
     shm->common.bytes = bytes;
     shm->common.span_bytes = bytes;
 
-    const control_t *control = base;
+    const control_t *control = (const void *)base;
     if (control->magic != CONTROL_MAGIC || control->nranks != (uint64_t)job->nranks ||
         control->control_bytes + control->nranks * control->arena_bytes != bytes) {
         return HKI_FAIL(HK_ERR_INTERNAL, "the memory file is not that of %d ranks", job->nranks);
@@ -344,7 +362,7 @@ static hk_status_t take_arena(const hki_shm_job_t *job, shm_world_t *shm)
         const hki_layout_t layout =
             hki_layout(job->nranks, job->shape.nlanes, job->shape.staging_bytes);
         uint64_t group = 0;
-        status = hki_world_get(&shm->common, layout.bytes, 0, &group);
+        status = hki_world_get(&shm->common, layout.bytes, 0, HKI_ARENA_PAGE_BYTES, &group);
         HKI_ASSERT(status != HK_OK || group == first);
         if (status == HK_OK && job->shape.note_bytes > 0) { // others read it when all have joined
             hki_head_t *head = (void *)(shm->common.base + first);

@@ -63,11 +63,13 @@ static void never_hands_out_a_page_twice_and_loses_none(void **state)
             pages[i] = 0;
         } else {
             const uint64_t bytes = 1 + (random >> 40) % (20 * PAGE);
-            if (hki_arena_get(&g_arena, bytes, &offsets[i]) == HK_OK) {
+            const uint64_t alignment = (uint64_t)PAGE << (random >> 60) % 4;
+            if (hki_arena_get(&g_arena, bytes, alignment, &offsets[i]) == HK_OK) {
                 pages[i] = (bytes + PAGE - 1) / PAGE;
                 paint(map, offsets[i], pages[i], 1);
+                assert_int_equal(offsets[i] % alignment, 0);
             } else {
-                assert_true(hki_arena_largest(&g_arena) < bytes);
+                assert_true(hki_arena_largest(&g_arena) < bytes + alignment - PAGE);
             }
         }
     }
@@ -84,9 +86,9 @@ static void what_cannot_be_is_refused(void **state)
     uint64_t offset = 77;
 
     (void)state;
-    assert_int_equal(hki_arena_get(&g_arena, 0, &offset), HK_ERR_NO_MEMORY);
-    assert_int_equal(hki_arena_get(&g_arena, UINT64_MAX, &offset), HK_ERR_NO_MEMORY);
-    assert_int_equal(hki_arena_get(&g_arena, (uint64_t)PAGES * PAGE + 1, &offset),
+    assert_int_equal(hki_arena_get(&g_arena, 0, PAGE, &offset), HK_ERR_NO_MEMORY);
+    assert_int_equal(hki_arena_get(&g_arena, UINT64_MAX, PAGE, &offset), HK_ERR_NO_MEMORY);
+    assert_int_equal(hki_arena_get(&g_arena, (uint64_t)PAGES * PAGE + 1, PAGE, &offset),
                      HK_ERR_NO_MEMORY);
     assert_non_null(strstr(hk_last_error(), "819201 bytes needed")); // as asked, not rounded
     assert_int_equal(offset, 77);
@@ -100,10 +102,10 @@ static void all_of_it_can_be_had_at_once(void **state)
     uint64_t none = 77;
 
     (void)state;
-    assert_ok(hki_arena_get(&g_arena, (uint64_t)PAGES * PAGE, &offset));
+    assert_ok(hki_arena_get(&g_arena, (uint64_t)PAGES * PAGE, PAGE, &offset));
     assert_int_equal(offset, FIRST_PAGE * PAGE);
     assert_int_equal(hki_arena_largest(&g_arena), 0);
-    assert_int_equal(hki_arena_get(&g_arena, 1, &none), HK_ERR_NO_MEMORY);
+    assert_int_equal(hki_arena_get(&g_arena, 1, PAGE, &none), HK_ERR_NO_MEMORY);
     assert_int_equal(hki_arena_find(&g_arena, offset)->bytes, PAGES * PAGE);
     assert_int_equal(hki_arena_put(&g_arena, offset), PAGES * PAGE);
 }
@@ -115,7 +117,12 @@ static void its_book_may_fail_to_grow(void **state)
 
     (void)state;
     hki_alloc_fail_at(1);
-    assert_int_equal(hki_arena_get(&g_arena, 1, &offset), HK_ERR_NO_MEMORY);
+    assert_int_equal(hki_arena_get(&g_arena, 1, PAGE, &offset), HK_ERR_NO_MEMORY);
+    for (size_t n = 1; n <= 2; n++) { // what is left over lies on both sides
+        hki_alloc_fail_at(n);
+        assert_int_equal(hki_arena_get(&g_arena, 1, (uint64_t)16 * PAGE, &offset),
+                         HK_ERR_NO_MEMORY);
+    }
     hki_alloc_fail_at(1);
     assert_int_equal(hki_arena_init(&other, 0, PAGE), HK_ERR_NO_MEMORY);
     hki_alloc_fail_at(0);
@@ -131,12 +138,12 @@ static void reused_memory_has_no_marks(void **state)
     uint64_t again = 0;
 
     (void)state;
-    assert_ok(hki_arena_get(&g_arena, (uint64_t)3 * PAGE, &first));
-    assert_ok(hki_arena_get(&g_arena, PAGE, &behind)); // so that a hole is left
+    assert_ok(hki_arena_get(&g_arena, (uint64_t)3 * PAGE, PAGE, &first));
+    assert_ok(hki_arena_get(&g_arena, PAGE, PAGE, &behind)); // so that a hole is left
     hki_arena_find(&g_arena, first)->is_retired = true;
     hki_arena_find(&g_arena, first)->is_lent = true;
     assert_true(hki_arena_put(&g_arena, first) != 0);
-    assert_ok(hki_arena_get(&g_arena, (uint64_t)3 * PAGE, &again));
+    assert_ok(hki_arena_get(&g_arena, (uint64_t)3 * PAGE, PAGE, &again));
     assert_true(again == first);
     assert_false(hki_arena_find(&g_arena, again)->is_retired);
     assert_false(hki_arena_find(&g_arena, again)->is_lent);
