@@ -13,7 +13,9 @@ enum {
     HKI_SMALL_SLOTS = 32,
     HKI_LARGE_SLOTS = 8,
     HKI_SLOTS = HKI_SMALL_SLOTS + HKI_LARGE_SLOTS,
-    HKI_SLOTS_BYTES = HKI_SMALL_SLOTS * HKI_TILE_BYTES + HKI_LARGE_SLOTS * HKI_FRAGMENT_BYTES,
+    HKI_SLOT_SHIFTS = 64, /**< addresses in a slot where a payload may begin */
+    HKI_SLOTS_BYTES = HKI_SMALL_SLOTS * (HKI_TILE_BYTES + HKI_SLOT_SHIFTS) +
+                      HKI_LARGE_SLOTS * (HKI_FRAGMENT_BYTES + HKI_SLOT_SHIFTS),
 };
 
 /** Frames: envelope.kind = frame + HKI_FRAMES * dtype. op_number is the tag in first frames, and an

@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "base/copy.h"
 #include "comm/p2p_match.h"
 
 enum {
@@ -51,7 +52,9 @@ static hk_status_t take_now(hki_p2p_t *p2p, const hki_p2p_op_t *op)
         message.envelope.op_number != op->tag || message.bytes != op->bytes) {
         return HK_IN_PROGRESS;
     }
-    if (message.bytes != 0) {
+    if (message.bytes <= HKI_INLINE_BYTES_MAX) {
+        hki_copy_few(op->data, message.payload, message.bytes);
+    } else {
         memcpy(op->data, message.payload, message.bytes);
     }
     ep->ops->release(ep, p2p->control_lane, op->peer);
