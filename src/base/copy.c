@@ -1,10 +1,31 @@
 /*
- * Non-temporal stores, of whole cache lines, where the processor has them.
+ * Copies whose time does not depend on where the ranges lie; and non-temporal stores, of whole
+ * cache lines, where the processor has them.
  */
 #include "base/copy.h"
 
 #include <stdint.h>
 #include <string.h>
+
+enum {
+    PIECE_BYTES = 1024, /**< so short that the C library copies by vectors */
+    ALIAS_BYTES = 4096, /**< addresses that are equal modulo this are taken for equal at first */
+    BEHIND_BYTES = 64,  /**< so little ahead, a store is taken for that of a byte loaded soon */
+    LONG_BYTES = 2048,
+};
+
+void hki_copy(void *into, const void *from, size_t bytes)
+{
+    const uintptr_t ahead = ((uintptr_t)into - (uintptr_t)from) % ALIAS_BYTES;
+    size_t done = 0;
+
+    if (bytes >= LONG_BYTES && ahead != 0 && ahead < BEHIND_BYTES) {
+        for (; bytes - done > PIECE_BYTES; done += PIECE_BYTES) {
+            memcpy((char *)into + done, (const char *)from + done, PIECE_BYTES);
+        }
+    }
+    memcpy((char *)into + done, (const char *)from + done, bytes - done);
+}
 
 #if defined(__SSE2__)
 #    include <emmintrin.h>

@@ -96,7 +96,7 @@ static void copy_in(hki_p2p_op_t *op, const void *from, size_t bytes)
     if (op->bytes >= HKI_HUGE_BYTES) {
         hki_copy_stream(op->data + op->moved, from, bytes);
     } else {
-        memcpy(op->data + op->moved, from, bytes);
+        hki_copy(op->data + op->moved, from, bytes);
     }
 }
 

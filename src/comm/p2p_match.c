@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/copy.h"
 #include "base/error.h"
 
 static uint32_t bucket_of(int peer, uint32_t tag)
@@ -95,7 +96,7 @@ static hk_status_t meet(hki_p2p_t *p2p, hki_p2p_op_t *recv, const hki_first_t *f
         return HK_OK;
     }
     if (first->here != 0) {
-        memcpy(recv->data, first->data, first->here);
+        hki_copy(recv->data, first->data, first->here);
     }
     recv->moved = first->here;
     if (first->here < recv->bytes) {
@@ -211,7 +212,7 @@ void hki_p2p_continue(hki_p2p_t *p2p, int peer, const void *data, size_t bytes)
 
     if (op != NULL) {
         HKI_ASSERT(bytes <= op->bytes - op->moved);
-        memcpy(op->data + op->moved, data, bytes);
+        hki_copy(op->data + op->moved, data, bytes);
         op->moved += bytes;
         if (op->moved == op->bytes) {
             from->filling = NULL;

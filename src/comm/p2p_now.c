@@ -11,8 +11,6 @@
  * and where that was in vain many times, as it must be if both share one core, only once in a
  * while.
  */
-#include <string.h>
-
 #include "base/copy.h"
 #include "comm/p2p_match.h"
 
@@ -55,7 +53,7 @@ static hk_status_t take_now(hki_p2p_t *p2p, const hki_p2p_op_t *op)
     if (message.bytes <= HKI_INLINE_BYTES_MAX) {
         hki_copy_few(op->data, message.payload, message.bytes);
     } else {
-        memcpy(op->data, message.payload, message.bytes);
+        hki_copy(op->data, message.payload, message.bytes);
     }
     ep->ops->release(ep, p2p->control_lane, op->peer);
     return HK_OK;

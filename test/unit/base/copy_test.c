@@ -37,6 +37,33 @@ static void every_byte_arrives_and_no_other_changes(void **state)
     }
 }
 
+/** A few bytes ahead modulo 4096, where long copies go another way; and just outside of that. */
+static void copies_are_whole_wherever_they_are_to(void **state)
+{
+    static const size_t lengths[] = {0, 1, 1023, 2047, 2048, 2049, 3072, 5000};
+    static const size_t places[] = {0, 1, 16, 63, 64, 4095};
+    static _Alignas(4096) unsigned char from[8192];
+    static _Alignas(4096) unsigned char into[3 * 4096];
+    static unsigned char want[3 * 4096];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(from); i++) {
+        from[i] = (unsigned char)(i * 7 + i / 256);
+    }
+    for (size_t k = 0; k < ARRAY_LEN(lengths) * ARRAY_LEN(places); k++) {
+        const size_t length = lengths[k / ARRAY_LEN(places)];
+        const size_t place = places[k % ARRAY_LEN(places)];
+
+        memset(into, 0xEE, sizeof(into));
+        memset(want, 0xEE, sizeof(want));
+        memcpy(want + place, from, length);
+        hki_copy(into + place, from, length);
+        if (memcmp(into, want, sizeof(into)) != 0) {
+            fail_msg("%zu bytes to a place %zu behind a page", length, place);
+        }
+    }
+}
+
 static void large_copies_are_whole(void **state)
 {
     unsigned char *from = malloc(LARGE);
@@ -60,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_arrives_and_no_other_changes),
+        cmocka_unit_test(copies_are_whole_wherever_they_are_to),
         cmocka_unit_test(large_copies_are_whole),
     };
 
