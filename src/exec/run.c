@@ -159,7 +159,7 @@ static hk_status_t fetch_all(hki_endpoint_t *ep, const hki_lane_t *lane, int pee
         if (status != HK_OK) {
             return status;
         }
-        memcpy(into + first, lane->bounce + message->shift, bytes);
+        hki_copy(into + first, lane->bounce + message->shift, bytes);
     }
     return HK_OK;
 }
@@ -181,7 +181,7 @@ static hk_status_t step_recv(hki_endpoint_t *ep, hki_lane_t *lane, const hki_ste
     } else if (view.bytes != 0 && lane->op->is_huge && step->is_final) {
         hki_copy_stream(view.data, message.payload, view.bytes);
     } else if (view.bytes != 0) {
-        memcpy(view.data, message.payload, view.bytes);
+        hki_copy(view.data, message.payload, view.bytes);
     }
     if (status == HK_OK) {
         ep->ops->release(ep, lane->stream, step->peer);

@@ -84,7 +84,7 @@ static const char *stage(hki_staging_t *staging, size_t half_bytes, size_t limit
     if (staging->used > limit || span->bytes > limit - staging->used) {
         return NULL;
     }
-    memcpy(half + staging->used, span->data, span->bytes);
+    hki_copy(half + staging->used, span->data, span->bytes);
     staging->last_at = staging->used;
     staging->last_bytes = span->bytes;
     // half_bytes is a multiple of the alignment, so this stays within it
