@@ -365,6 +365,9 @@ int hki_run_waits_for(const hki_endpoint_t *ep, const hki_lane_t *lane)
     if (step->kind == HKI_STEP_REDUCE) {
         return lane->schedule->operands[step->operand_first + lane->operands_here].peer;
     }
+    if (step->kind == HKI_STEP_SEND && lane->stream != lane->home) {
+        return ep->ops->cast_waits_for(ep, lane->home);
+    }
     return step->peer;
 }
 

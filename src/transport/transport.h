@@ -150,6 +150,8 @@ typedef struct hki_endpoint_ops {
      *  lane nlanes + l. @return as send() */
     hk_status_t (*cast)(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
                         const hki_few_t *few);
+    /** The rank whose reading cast() waits for. */
+    int (*cast_waits_for)(const hki_endpoint_t *ep, int lane);
     /** peek(), copy and release() of several messages inside their lines, in order, up to the first
      *  that is not there, or has another envelope or size: peek() tells. @return how many */
     int (*take_few)(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,

@@ -84,6 +84,7 @@ hk_status_t hki_segment_send_few(hki_endpoint_t *ep, int lane, const hki_envelop
                                  const hki_few_t *few, int count, int *sent_out);
 hk_status_t hki_segment_cast(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
                              const hki_few_t *few);
+int hki_segment_cast_waits_for(const hki_endpoint_t *ep, int lane);
 int hki_segment_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
                          const hki_few_t *few, int count);
 bool hki_segment_linger(hki_endpoint_t *ep, int lane, int peer, uint32_t shared_rounds);
@@ -124,7 +125,8 @@ void hki_segment_close(hki_endpoint_t *ep);
 #define HKI_SEGMENT_OPS(transport_name)                                                           \
     {                                                                                             \
         .name = (transport_name), .send = hki_segment_send, .send_few = hki_segment_send_few,     \
-        .take_few = hki_segment_take_few, .cast = hki_segment_cast, .peek = hki_segment_peek,     \
+        .take_few = hki_segment_take_few, .cast = hki_segment_cast,                               \
+        .cast_waits_for = hki_segment_cast_waits_for, .peek = hki_segment_peek,                   \
         .linger = hki_segment_linger, .fetch = hki_segment_fetch, .release = hki_segment_release, \
         .is_consumed = hki_segment_is_consumed, .begin_run = hki_segment_begin_run,               \
         .run_waits_for = hki_segment_run_waits_for, .is_direct = hki_segment_is_direct,           \

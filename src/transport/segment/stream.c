@@ -341,22 +341,33 @@ hk_status_t hki_segment_send_few(hki_endpoint_t *ep, int lane, const hki_envelop
     return HK_OK;
 }
 
-/** How many of this rank's casts all receivers have released. */
-static uint64_t cast_released(const hki_segment_t *seg, int lane)
+/** The receiver that has released the fewest of this rank's casts, and how many. */
+static int slowest_receiver(const hki_segment_t *seg, int lane, uint64_t *released_out)
 {
-    const size_t nranks = (size_t)seg->base.nranks;
-    const size_t rank = (size_t)seg->base.rank;
-    const _Atomic uint64_t *consumed = &seg->cast_consumed[(size_t)lane * nranks * nranks + rank];
-    uint64_t least = UINT64_MAX;
+    const int nranks = seg->base.nranks;
+    const int rank = seg->base.rank;
+    const _Atomic uint64_t *consumed =
+        &seg->cast_consumed[(size_t)lane * (size_t)nranks * (size_t)nranks + (size_t)rank];
+    int slowest = -1;
 
-    for (size_t peer = 0; peer < nranks; peer++) {
+    *released_out = UINT64_MAX;
+    for (int peer = 0; peer < nranks; peer++) {
         const uint64_t released =
-            peer == rank ? least
-                         : atomic_load_explicit(&consumed[peer * nranks], memory_order_acquire);
+            atomic_load_explicit(&consumed[(size_t)peer * (size_t)nranks], memory_order_acquire);
 
-        least = released < least ? released : least;
+        if (peer != rank && released < *released_out) {
+            *released_out = released;
+            slowest = peer;
+        }
     }
-    return least;
+    return slowest;
+}
+
+int hki_segment_cast_waits_for(const hki_endpoint_t *ep, int lane)
+{
+    uint64_t released = 0;
+
+    return slowest_receiver(hki_segment_of_const(ep), lane, &released);
 }
 
 hk_status_t hki_segment_cast(hki_endpoint_t *ep, int lane, const hki_envelope_t *envelope,
@@ -369,7 +380,7 @@ hk_status_t hki_segment_cast(hki_endpoint_t *ep, int lane, const hki_envelope_t 
         return hki_segment_report(seg);
     }
     if (out->sent - out->consumed_seen >= seg->nlines) {
-        out->consumed_seen = cast_released(seg, lane);
+        (void)slowest_receiver(seg, lane, &out->consumed_seen);
         if (out->sent - out->consumed_seen >= seg->nlines) {
             return HK_IN_PROGRESS;
         }

@@ -283,6 +283,38 @@ static void data_whose_sender_has_closed_is_not_taken_for_right(void **state)
     test_ranks_expect(ranks, 2, HK_ERR_ABORTED, "close");
 }
 
+/** The last rank goes after the first call; the others go on, by lines that all read. */
+static hk_status_t broadcast_to_one_that_leaves(test_rank_t *self)
+{
+    enum { CALLS = 1000 };
+    hk_coll_opts_t opts = hk_coll_opts_default();
+    const int calls = self->rank == self->nranks - 1 ? 1 : CALLS;
+    hk_status_t status = HK_OK;
+    float data = 1.0f;
+
+    opts.algo = "direct";
+    for (int i = 0; i < calls && status == HK_OK; i++) {
+        status = hk_broadcast(self->comm, &data, &data, 1, HK_F32, 0, &opts, NULL);
+    }
+    if (self->rank == self->nranks - 1) {
+        hk_comm_close(&self->comm);
+        status = status == HK_OK ? HK_ERR_PEER_FAILED : status;
+    }
+    return status;
+}
+
+static void a_receiver_that_leaves_is_noticed_at_once(void **state)
+{
+    const int sizes[] = {3, 4, 16, 17, 20};
+    test_rank_t ranks[TEST_RANKS_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        test_ranks_run(NULL, sizes[i], broadcast_to_one_that_leaves, NULL, ranks);
+        test_ranks_expect(ranks, sizes[i], HK_ERR_PEER_FAILED, "one left");
+    }
+}
+
 static hk_status_t fail_then_close(test_rank_t *self)
 {
     float data = 0.0f;
@@ -314,6 +346,7 @@ int main(void)
         cmocka_unit_test(making_groups_obeys_the_deadline),
         cmocka_unit_test(two_communicators_in_opposite_order_by_two_threads_complete),
         cmocka_unit_test(data_whose_sender_has_closed_is_not_taken_for_right),
+        cmocka_unit_test(a_receiver_that_leaves_is_noticed_at_once),
         cmocka_unit_test(an_error_then_close_twice_is_harmless),
     };
 

@@ -13,7 +13,7 @@
 
 #include <hocket/hocket.h>
 
-enum { TEST_RANKS_MAX = 16, TEST_TEXT_BYTES = 600 };
+enum { TEST_RANKS_MAX = 20, TEST_TEXT_BYTES = 600 };
 
 typedef struct test_rank {
     pthread_t thread;

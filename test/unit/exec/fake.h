@@ -246,6 +246,12 @@ static inline hk_status_t fake_cast(hki_endpoint_t *ep, int lane, const hki_enve
     return HK_OK;
 }
 
+static inline int fake_cast_waits_for(const hki_endpoint_t *ep, int lane)
+{
+    (void)lane;
+    return ep->rank == 0 ? 1 : 0;
+}
+
 static inline int fake_take_few(hki_endpoint_t *ep, int lane, const hki_envelope_t *expected,
                                 const hki_few_t *few, int count)
 {
@@ -319,6 +325,7 @@ static inline fake_endpoint_t fake_endpoint(fake_net_t *net, int rank)
         .send_few = fake_send_few,
         .take_few = fake_take_few,
         .cast = fake_cast,
+        .cast_waits_for = fake_cast_waits_for,
         .fetch = fake_fetch,
         .release = fake_release,
         .is_consumed = fake_is_consumed,
