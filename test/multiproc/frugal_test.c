@@ -37,6 +37,18 @@ static void shared_memory_is_what_is_reported(void **state)
     }
 }
 
+static void what_is_needed_is_there_from_the_opening_on(void **state)
+{
+    static const char *const counts[] = {"2", "4", "17"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        if (run_scene(counts[i], "opened") != 0) {
+            fail_msg("%s ranks:\n%s", counts[i], job.text);
+        }
+    }
+}
+
 static void assert_time(const char *scene, long us_max)
 {
     assert_int_equal(run_scene("8", scene), 0);
@@ -113,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_memory_is_what_is_reported),
+        cmocka_unit_test(what_is_needed_is_there_from_the_opening_on),
         cmocka_unit_test(idle_ranks_take_no_processor_time),
         cmocka_unit_test(ranks_that_wait_long_sleep),
         cmocka_unit_test(memory_that_ends_at_first_use_is_an_error_on_all),

@@ -62,6 +62,26 @@ static bool holds(const hki_extent_t *extent, uint64_t bytes, uint64_t alignment
     return gap <= extent->bytes && bytes <= extent->bytes - gap;
 }
 
+/** The first free extent that holds so much, as aligned as wanted or else to a page. @return the
+ *  link to it, or NULL; then `alignment` is as it was */
+static hki_extent_t **find_free(hki_arena_t *arena, uint64_t bytes, uint64_t *alignment)
+{
+    const uint64_t tries[] = {*alignment, HKI_ARENA_PAGE_BYTES};
+
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        hki_extent_t **link = &arena->free;
+
+        while (*link != NULL && !holds(*link, bytes, tries[i])) {
+            link = &(*link)->next;
+        }
+        if (*link != NULL) {
+            *alignment = tries[i];
+            return link;
+        }
+    }
+    return NULL;
+}
+
 /** Cut [offset, offset + bytes) out of *link, a free extent that holds it. @return its node, or
  *  NULL: no memory for the book, and nothing changed */
 static hki_extent_t *cut_out(hki_extent_t **link, uint64_t offset, uint64_t bytes)
@@ -103,17 +123,14 @@ hk_status_t hki_arena_get(hki_arena_t *arena, uint64_t bytes, uint64_t alignment
                           uint64_t *offset_out)
 {
     const uint64_t page = HKI_ARENA_PAGE_BYTES;
-    hki_extent_t **link = &arena->free;
 
     if (bytes == 0 || bytes > UINT64_MAX - page) {
         return HKI_FAIL(HK_ERR_NO_MEMORY, "no arena holds %llu bytes", (unsigned long long)bytes);
     }
     const uint64_t asked = bytes;
     bytes = (bytes + page - 1) / page * page;
-    while (*link != NULL && !holds(*link, bytes, alignment)) {
-        link = &(*link)->next;
-    }
-    if (*link == NULL) {
+    hki_extent_t **link = find_free(arena, bytes, &alignment);
+    if (link == NULL) {
         return HKI_FAIL(HK_ERR_NO_MEMORY,
                         "shared memory: %llu bytes needed, the largest free part of this rank's "
                         "share has %llu",

@@ -36,7 +36,7 @@ hk_status_t hki_arena_init(hki_arena_t *arena, uint64_t offset, uint64_t bytes);
 void hki_arena_fini(hki_arena_t *arena);
 
 /** Take `bytes` >= 1, rounded up to pages, from a multiple of `alignment` on, a power of two and at
- *  least a page. @return HK_OK, HK_ERR_NO_MEMORY */
+ *  least a page, or, if there is no room so, of a page. @return HK_OK, HK_ERR_NO_MEMORY */
 hk_status_t hki_arena_get(hki_arena_t *arena, uint64_t bytes, uint64_t alignment,
                           uint64_t *offset_out);
 /** Give back what hki_arena_get() gave. @return its bytes; 0 if it was not handed out */

@@ -86,7 +86,7 @@ void hki_world_release(hki_world_t *world);
 char *hki_world_reserve(uint64_t bytes);
 
 /** Take memory of this process's arena; `commit_bytes` of it, from its start, are made real.
- *  @param alignment  of its start: a power of two, a page at least */
+ *  @param alignment  of its start if there is room so: a power of two, a page at least */
 hk_status_t hki_world_get(hki_world_t *world, uint64_t bytes, uint64_t commit_bytes,
                           uint64_t alignment, uint64_t *offset_out);
 /** Give it back. @return false if it was not handed out here */

@@ -248,6 +248,9 @@ hk_status_t hki_shm_world_found(const hki_shm_job_t *job, const hki_shm_person_t
     }
     // Rings are made real by those who write them; see commit_rings().
     HKI_TRY(status = hki_memfd_commit(fd, 0, first + layout.lines), fail);
+    HKI_TRY(status = hki_memfd_commit(fd, first + layout.cast_consumed,
+                                      layout.staging - layout.cast_consumed),
+            fail);
     HKI_TRY(status = fill(job, people, arena_bytes, fd), fail);
     *fd_out = fd;
     return HK_OK;

@@ -3,6 +3,7 @@
  *
  *   memory   use everything a communicator has, then compare what the memory file takes with what
  *            hki_comm_memory() says, for one communicator and for two; rank 0 prints both
+ *   opened   what a communicator needs from the opening on is real then: first use cannot fail
  *   idle     open, add, then do nothing for a time; each rank prints the processor time it took
  *   waiting  the same, but all ranks wait for rank 0 meanwhile
  *   send, scratch, split, alloc
@@ -171,6 +172,22 @@ static hk_status_t scene_memory(hk_comm_t *comm, int ms)
     return status;
 }
 
+static hk_status_t scene_opened(hk_comm_t *comm, int ms)
+{
+    const uint64_t ranks = (uint64_t)hk_comm_size(comm);
+    const hki_comm_memory_t memory = hki_comm_memory((int)ranks, 0);
+    const uint64_t least = ranks * (memory.streams + memory.staging) - ranks; // it was rounded up
+    const hk_status_t status = hk_barrier(comm, NULL, NULL);
+    const uint64_t taken = file_bytes();
+
+    (void)ms;
+    if (status == HK_OK && taken < least) {
+        printf("%llu of %llu are real\n", (unsigned long long)taken, (unsigned long long)least);
+        return wrong("memory");
+    }
+    return status;
+}
+
 static long processor_us(void)
 {
     struct timespec time;
@@ -294,9 +311,9 @@ static hk_status_t scene_alloc(hk_comm_t *comm, int ms)
 static const struct {
     const char *name;
     hk_status_t (*fn)(hk_comm_t *comm, int ms);
-} scenes[] = {{"memory", scene_memory}, {"idle", scene_idle},       {"waiting", scene_waiting},
-              {"send", scene_send},     {"scratch", scene_scratch}, {"split", scene_split},
-              {"alloc", scene_alloc}};
+} scenes[] = {{"memory", scene_memory},   {"opened", scene_opened}, {"idle", scene_idle},
+              {"waiting", scene_waiting}, {"send", scene_send},     {"scratch", scene_scratch},
+              {"split", scene_split},     {"alloc", scene_alloc}};
 
 int main(int argc, char **argv)
 {
