@@ -1,11 +1,14 @@
 /**
  * @file stream.c
- * @brief Messages: a line written by the sender, polled by the receiver; payloads in four ways.
+ * @brief Messages: a line written by the sender, polled by its receivers; payloads in four ways.
  *
  * Sending message n of a stream fills line n mod nlines and then stores n into its number. The line
  * is free once the receiver has released message n - nlines. The receiver tells so lazily (every
  * half ring) for payloads inside the line, as only the ring's room depends on it, and at once for
  * the others, whose senders may wait for it.
+ *
+ * A cast is a stream with one sender and all other ranks as receivers: one line, and a counter for
+ * each of them, which they write every half ring. The slowest decides when a line is free.
  *
  * Staging: a run fills one half from its start; two runs later begin_run() gets the same half back
  * when all who were sent something from it have released it.
